@@ -28,7 +28,7 @@ const kUse = [
   number("Failed", "failed", "With an error"), time,
 ];
 const path = { title: "Path", wide: true, text: pathOf };
-const errors = { title: "Errors", text: errorsOf };
+const errors = { title: "Errors", wide: true, text: errorsOf };
 
 function failures(files, window, places) {
   return table({

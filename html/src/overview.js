@@ -48,7 +48,7 @@ export class Overview {
     const plot = width - gutter, { range } = this;
     context.font = `11px ${colours.font}`;
     context.fillStyle = colours.muted;
-    context.fillText(fitted(context, "CPUs busy, whole window", gutter - 16), 8, kHeight / 2);
+    context.fillText(fitted(context, gutter < 168 ? "CPUs busy" : "CPUs busy, whole window", gutter - 16), 8, kHeight / 2);
     context.fillStyle = colours.lane;
     context.fillRect(gutter, 0, plot, kHeight);
     context.fillStyle = colours.faint;

@@ -4,7 +4,7 @@ import { offset } from "./format.js";
 import { kOnPalette } from "./theme.js";
 
 // Pixels for the names of lanes, of a timeline that is `width` pixels wide.
-export const gutterOf = (width) => (width < 480 ? 92 : 168);
+export const gutterOf = (width) => Math.min(168, Math.floor(width / 4));
 
 // An empty canvas in the resolution of the screen; returns its context, in CSS pixels.
 export function contextOf(canvas, width, height) {
@@ -60,6 +60,15 @@ export function paintAxis(context, range, width, height, colours) {
     const left = Math.min(x + 4, width - context.measureText(text).width - 2);
     context.fillText(text, left, height / 2 - 1);
   }
+}
+
+// A name at the right end of a gutter, in the room that a short label leaves.
+export function paintMost(context, name, gutter, y, colours) {
+  const shown = fitted(context, name, gutter - 70);
+  context.fillStyle = colours.muted;
+  context.textAlign = "right";
+  context.fillText(shown, gutter - 8, y);
+  context.textAlign = "left";
 }
 
 // Diagonal lines on a rectangle.

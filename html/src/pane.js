@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rows of lanes that scroll together, over a range of time.
 import { el } from "./dom.js";
-import { contextOf, fitted, gutterOf, paintBand, paintLosses, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
+import { contextOf, fitted, gutterOf, paintBand, paintLosses, paintMost, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
 import { themeColours } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const kRow = 24; // pixels
+const kNarrow = 120; // pixels: a gutter without room for two names
+const kApart = 10; // pixels: two fingers this near to each other do not zoom
 const kNear = 3; // pixels: a slice this near to the pointer is hit
 
-// A row is { label, lane, runs, unknown, losses, name(what), colour(what), matches(what, highlight),
-// keyOf(what), describe(i), describeLoss(i) }; runs, unknown and losses may be missing.
+// A row is { label, most, lane, runs, unknown, losses, name(what), colour(what), matches(what, highlight),
+// keyOf(what), describe(i), describeLoss(i) }; most, runs, unknown and losses may be missing. `most`: the name of what is longest on it.
 export class Pane {
   #rows = [];
   #frame = 0;
@@ -82,6 +84,7 @@ export class Pane {
     const { highlight } = this.shared;
     context.fillStyle = colours.text;
     context.fillText(fitted(context, row.label, gutter - 16), 8, y + kRow / 2);
+    if (row.most !== undefined && gutter > kNarrow) paintMost(context, row.most, gutter, y + kRow / 2, colours);
     context.fillStyle = colours.lane;
     context.fillRect(box.x, box.y, box.width, box.height);
     if (row.unknown) paintUnknown(context, row.unknown, range, box, colours);
@@ -125,20 +128,27 @@ export class Pane {
   #listen() {
     const { range } = this.shared;
     let drag = null;
+    const fingers = new Map(); // those that touch, by pointer: their places
     this.element.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || event.offsetX < gutterOf(this.element.clientWidth)) return;
-      drag = { x: event.clientX, begin: range.begin, end: range.end, moved: false };
+      if (event.pointerType === "touch") fingers.set(event.pointerId, event.clientX);
+      drag = { x: event.clientX, begin: range.begin, end: range.end, moved: fingers.size > 1 };
       this.canvas.setPointerCapture(event.pointerId);
     });
     this.element.addEventListener("pointermove", (event) => {
-      if (drag !== null) this.#drag(event, drag);
+      if (fingers.size > 1) this.#pinch(event, fingers);
+      else if (drag !== null) this.#drag(event, drag);
       else this.#hover(event);
     });
     this.element.addEventListener("pointerup", (event) => {
       if (drag !== null && !drag.moved) this.#click(event);
+      this.#lift(event, fingers);
       drag = null;
     });
-    this.element.addEventListener("pointercancel", () => { drag = null; });
+    this.element.addEventListener("pointercancel", (event) => {
+      this.#lift(event, fingers);
+      drag = null;
+    });
     this.element.addEventListener("pointerleave", () => {
       hideTooltip();
       this.shared.moved(null);
@@ -155,6 +165,25 @@ export class Pane {
     const { width } = this.canvas.getBoundingClientRect();
     const by = ((drag.x - event.clientX) / (width - gutterOf(width))) * (drag.end - drag.begin);
     this.shared.range.set(drag.begin + by, drag.end + by);
+  }
+
+  // The times below two fingers stay there: what is between them is moved and stretched.
+  #pinch(event, fingers) {
+    if (!fingers.has(event.pointerId)) return;
+    hideTooltip();
+    const { range } = this.shared;
+    const box = this.canvas.getBoundingClientRect();
+    const left = box.left + gutterOf(box.width), scale = range.span / (box.right - left);
+    const [from, other] = [fingers.get(event.pointerId), [...fingers].find(([id]) => id !== event.pointerId)[1]];
+    fingers.set(event.pointerId, event.clientX);
+    if (Math.abs(event.clientX - other) < kApart || Math.abs(from - other) < kApart) return;
+    const at = range.begin + (other - left) * scale;
+    range.zoom(Math.abs(from - other) / Math.abs(event.clientX - other), at);
+  }
+
+  // A finger that touches no longer does not hover either.
+  #lift(event, fingers) {
+    if (fingers.delete(event.pointerId) && fingers.size === 0) this.shared.moved(null);
   }
 
   #hover(event) {

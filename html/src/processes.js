@@ -45,7 +45,7 @@ export function processSection(data, places) {
       { title: "End", text: (row) => printable(endOf(row)) },
       { title: "Program", wide: true, text: (row) => printable(row.argv ?? row.program ?? "") },
       { title: "Threads", value: (row) => row.threads, text: (row) => count(row.threads), help: "That were created in the trace" },
-      { title: "Control group", text: (row) => printable(groupOf(row)), help: "Of a container its short id; the path is in the JSON of report processes" },
+      { title: "Control group", wide: true, text: (row) => printable(groupOf(row)), help: "Of a container its short id; the path is in the JSON of report processes" },
     ],
   }));
   if (processes.not_followed !== 0)

@@ -15,7 +15,7 @@ const kTimes = [
   number("Calls", (row) => row.calls, "That returned"),
   time("Total", "total_ns"), time("Mean", "mean_ns"), time("50 %", "p50_ns"), time("90 %", "p90_ns"),
   time("99 %", "p99_ns"), time("Longest", "max_ns"),
-  number("Failed", (row) => row.failed), { title: "Errors", text: errorsOf },
+  number("Failed", (row) => row.failed), { title: "Errors", wide: true, text: errorsOf },
 ];
 
 // The distribution of the call that is selected in the table.

@@ -22,8 +22,8 @@ export function clockColumn(window, ns) {
 // its text. A long text of a `wide` one is cut, and is shown whole when the pointer is on it. A row whose value is null comes last in either direction. `sorted` is the title of the
 // column that sorts at first, in descending order; with null the rows keep their order.
 // `pick(row)` is called when a row is clicked, and marks the row; the first row is marked at the beginning.
-// `place(row)` returns a function that shows the row's place on the timeline, or null. The rows get a button for it; without `pick`
-// a click anywhere on the row does the same.
+// `place(row)` returns a function that shows the row's place on the timeline, or null. The rows begin with a button for it, which stays
+// in sight when a wide table scrolls; without `pick` a click anywhere on the row does the same.
 export function table({ id, columns, rows, of = rows.length, sorted = null, pick, place }) {
   const body = el("tbody");
   const heads = columns.map((column) => headOf(column));
@@ -62,7 +62,7 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
   function rowOf(row) {
     const cells = columns.map((column) => cellOf(column, row));
     const show = place ? place(row) : null;
-    if (place) cells.push(el("td", { class: "place" }, show === null ? null : placeButton(show)));
+    if (place) cells.unshift(el("td", { class: "place" }, show === null ? null : placeButton(show)));
     if (!pick) return el("tr", show === null ? {} : { class: "pickable", onclick: show }, ...cells);
     const choose = () => {
       picked = row;
@@ -92,7 +92,7 @@ export function table({ id, columns, rows, of = rows.length, sorted = null, pick
   fill();
   return el("div", { class: "table" },
     el("div", { class: "scroll", tabindex: "0" },
-      el("table", { id }, el("thead", {}, el("tr", {}, ...heads, place ? el("th", { class: "place" }) : null)), body)),
+      el("table", { id }, el("thead", {}, el("tr", {}, place ? el("th", { class: "place" }) : null, ...heads)), body)),
     found,
     of > rows.length ? el("p", { class: "reduced" }, `The first ${rows.length} of ${of} rows.`) : null);
 }

@@ -25,12 +25,11 @@ const kPalette = [
 ];
 export const kOnPalette = "#14181f";
 
-// Returns a function from a name to its colour. The first of `names`, which are sorted by importance,
-// get different colours, while there are unused ones.
-export function colouring(names) {
-  const first = new Map([...new Set(names)].slice(0, kPalette.length).map((name, i) => [name, kPalette[i]]));
-  return (name) => first.get(name) ?? colourOf(name);
-}
+// The first of `names`, which are sorted by importance, get different colours, while there are unused ones: a map of these.
+export const distinctColours = (names) => new Map([...new Set(names)].slice(0, kPalette.length).map((name, i) => [name, kPalette[i]]));
+
+// Returns a function from a name to its colour; `distinct` is of distinctColours().
+export const colouring = (distinct) => (name) => distinct.get(name) ?? colourOf(name);
 
 // The same name always has the same colour; other names may share it.
 export function colourOf(name) {

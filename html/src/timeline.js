@@ -9,7 +9,7 @@ import { Pane } from "./pane.js";
 import { placesOn } from "./places.js";
 import { TimeRange } from "./range.js";
 import { onSearch } from "./search.js";
-import { colouring, onThemeChange, themeColours } from "./theme.js";
+import { colouring, distinctColours, onThemeChange, themeColours } from "./theme.js";
 
 const kAxis = 24; // pixels
 const kTallestCpus = 360, kTallestThreads = 432;
@@ -29,14 +29,33 @@ function timesOf(lane, i, what) {
   return lines;
 }
 
-function cpuRows({ timeline, sched }, cpus, length) {
+// How long each task of a lane ran.
+function timesByTask(lane, tasks) {
+  const times = new Float64Array(tasks);
+  for (let i = 0; i < lane.size; i += 1) times[lane.what[i]] += lane.busy(i);
+  return times;
+}
+
+// [name, time] of tasks with these times, the longest first.
+function timesByName(times, names) {
+  const byName = new Map();
+  times.forEach((ns, task) => { if (ns !== 0) byName.set(names[task], (byName.get(names[task]) ?? 0) + ns); });
+  return [...byName].sort((a, b) => b[1] - a[1]);
+}
+
+// The rows of the CPUs; `legend`: [name, colour] of what has a colour of its own, of the longest time first.
+function cpuRows({ timeline }, cpus, length) {
   const ran = lanesByCpu(timeline.run), unknown = lanesByCpu(timeline.unknown), losses = lanesByCpu(timeline.losses);
   const all = new Lane({ gap: [0], ns: [length], what: [0], joined: [] });
   const names = timeline.tasks.map((task) => printable(taskName(task)));
-  const colourOf = colouring(sched.threads.rows.map(taskName));
-  const colours = timeline.tasks.map((task) => colourOf(taskName(task)));
-  return cpus.map((cpu) => ({
+  const times = new Map([...ran].map(([cpu, lane]) => [cpu, timesByTask(lane, names.length)]));
+  const together = names.map((_, task) => [...times.values()].reduce((sum, each) => sum + each[task], 0));
+  const distinct = distinctColours(timesByName(together, names).map(([name]) => name));
+  const colours = names.map(colouring(distinct));
+  const mostOf = (cpu) => timesByName(times.get(cpu) ?? [], names)[0]?.[0];
+  const rows = cpus.map((cpu) => ({
     label: `CPU ${cpu}`,
+    most: mostOf(cpu),
     cpu,
     lane: ran.get(cpu) ?? kNoLane,
     unknown: unknown.get(cpu) ?? (ran.has(cpu) ? kNoLane : all),
@@ -44,7 +63,11 @@ function cpuRows({ timeline, sched }, cpus, length) {
     name: (what) => names[what],
     colour: (what) => colours[what],
     keyOf: (what) => ({ tid: timeline.tasks[what].tid, text: taskText(timeline.tasks[what]) }),
-    matches: (what, key) => (key.pid !== undefined ? timeline.tasks[what].pid === key.pid : key.tid === undefined || timeline.tasks[what].tid === key.tid),
+    matches(what, key) {
+      if (key.name !== undefined) return names[what] === key.name;
+      if (key.pid !== undefined) return timeline.tasks[what].pid === key.pid;
+      return key.tid === undefined || timeline.tasks[what].tid === key.tid;
+    },
     describe(i) {
       const task = timeline.tasks[this.lane.what[i]];
       const process = task.pid ? [`process ${task.pid}, on CPU ${cpu}`] : [`on CPU ${cpu}`];
@@ -59,6 +82,7 @@ function cpuRows({ timeline, sched }, cpus, length) {
       ];
     },
   }));
+  return { rows, legend: [...distinct] };
 }
 
 // The times when each thread ran on a CPU, where they are drawn exactly.
@@ -85,7 +109,7 @@ function runLane(slices = []) {
 
 function threadRows({ timeline, syscalls }) {
   const runs = runsByThread(timeline);
-  const colours = timeline.syscalls.map(colouring(syscalls.calls.rows.map((row) => row.syscall)));
+  const colours = timeline.syscalls.map(colouring(distinctColours(syscalls.calls.rows.map((row) => row.syscall))));
   return timeline.calls.lanes.map((columns) => ({
     label: printable(`${columns.comm || "?"} ${columns.tid}`),
     tid: columns.tid,
@@ -95,7 +119,11 @@ function threadRows({ timeline, syscalls }) {
     name: (what) => timeline.syscalls[what],
     colour: (what) => colours[what],
     keyOf: (what) => ({ call: what, text: timeline.syscalls[what] }),
-    matches: (what, key) => (key.call !== undefined ? key.call === what : key.pid !== undefined ? columns.pid === key.pid : columns.tid === key.tid),
+    matches(what, key) {
+      if (key.call !== undefined) return key.call === what;
+      if (key.name !== undefined) return printable(taskName(columns)) === key.name;
+      return key.pid !== undefined ? columns.pid === key.pid : columns.tid === key.tid;
+    },
     describe(i) {
       return [timeline.syscalls[this.lane.what[i]], taskText(columns), ...timesOf(this.lane, i, "calls")];
     },
@@ -134,7 +162,7 @@ class Timeline {
     this.shown = { text: "", here: false };
     this.cursor = null;
     const cpus = data.summary.cpus.map((cpu) => cpu.cpu);
-    this.cpus = cpuRows(data, cpus, length);
+    ({ rows: this.cpus, legend: this.legend } = cpuRows(data, cpus, length));
     this.threads = threadRows(data);
     this.axis = el("canvas", { class: "axis" });
     this.status = el("output", { class: "status", id: "timeline-status" });
@@ -234,6 +262,22 @@ function toolbar(timeline) {
     timeline.status);
 }
 
+// `items`: [class of the key, text].
+const legend = (items) => el("p", { class: "legend" }, ...items.map(([key, text]) => el("span", {}, el("i", { class: `key ${key}` }), text)));
+
+// The colours of names on the CPUs; a click colours only the threads of that name.
+function namesLegend(timeline) {
+  const key = ([name, colour]) =>
+    el("button", { type: "button", title: "Colour only these", onclick: () => timeline.pick({ name, text: name }) }, el("i", { class: "key", style: `background: ${colour}` }), el("span", {}, name));
+  return el("div", { class: "names", id: "names-legend" }, ...timeline.legend.map(key));
+}
+
+// One of them is shown, by the style.
+const hints = [
+  el("span", { class: "for-mouse" }, "Ctrl and wheel zooms, dragging moves, a click colours only that thread or call. "),
+  el("span", { class: "for-fingers" }, "Two fingers zoom, one finger moves, a tap colours only that thread or call. "),
+];
+
 export function timelineSection(data) {
   const { timeline } = data;
   const drawn = new Timeline(data);
@@ -242,18 +286,15 @@ export function timelineSection(data) {
   section.append(
     toolbar(drawn),
     el("div", { class: "timeline" }, drawn.overview.element, drawn.axis, drawn.cpuPane.element),
-    el("p", { class: "legend" },
-      el("i", { class: "key unknown" }), "not known what ran ",
-      el("i", { class: "key loss" }), "events were lost ",
-      el("i", { class: "key joined" }), "several drawn as one ",
-      el("i", { class: "key idle" }), "idle "),
-    el("p", { class: "note" }, "Ctrl and wheel zooms, dragging moves, a click colours only that thread or call. ", drawn.picked));
+    namesLegend(drawn),
+    legend([["unknown", "not known what ran"], ["loss", "events were lost"], ["joined", "several drawn as one"], ["idle", "idle"]]),
+    el("p", { class: "note", id: "timeline-hint" }, ...hints, drawn.picked));
   if (drawn.threads.length !== 0)
     section.append(
       el("div", { class: "heading" }, el("h3", {}, "System calls of threads"),
         el("input", { type: "search", id: "thread-filter", placeholder: "Threads named…", "aria-label": "Show only threads with this in their name", oninput: (event) => drawn.filter({ text: event.target.value }) }),
         el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that were active in the part shown"),
-        el("span", { class: "legend" }, el("i", { class: "key running" }), "it ran on a CPU")),
+        legend([["running", "it ran on a CPU"]])),
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
   onSearch((text) => drawn.filter({ text }));

@@ -48,7 +48,9 @@ const quietly = (name, body) => test(name, async () => {
   assert.deepEqual(browser.complaints, []);
 });
 
-const column = (table, n) => browser.value(`[...document.querySelectorAll("#${table} tbody tr")].map((row) => row.cells[${n}].textContent)`);
+// Columns are counted without that of the arrows.
+const column = (table, n) => browser.value(`[...document.querySelectorAll("#${table} tbody tr")].map((row) => row.querySelectorAll("td:not(.place)")[${n}].textContent)`);
+const headings = (table) => browser.value(`[...document.querySelectorAll("#${table} th:not(.place)")].map((each) => each.textContent)`);
 const text = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)}).textContent`);
 // The pixels of a canvas, to be compared.
 const pixels = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)} + " canvas").toDataURL()`);
@@ -92,7 +94,7 @@ quietly("its head has the CPU that reaches furthest back", async () => {
 });
 
 quietly("a click on a heading sorts the table, another one turns it round", async () => {
-  const heading = "#kmem-call_sites-table th:nth-child(3)"; // Count
+  const heading = "#kmem-call_sites-table th:nth-child(4)"; // Count, after the arrows
   const counts = async () => numbers(await column("kmem-call_sites-table", 2));
   const descending = (list) => [...list].sort((a, b) => b - a);
   const before = await counts();
@@ -109,7 +111,7 @@ quietly("rows without a value are last in either direction", async () => {
   const lastHaveNone = (list) => list.slice(list.indexOf("–")).every((each) => each === "–");
   assert((await oldest()).includes("–"), "of some call sites nothing is held");
   for (let turn = 0; turn < 2; turn += 1) {
-    await browser.click("#kmem-call_sites-table th:nth-child(14) button");
+    await browser.click("#kmem-call_sites-table th:nth-child(15) button");
     const sorted = await oldest();
     assert(lastHaveNone(sorted) && sorted[0] !== "–", sorted.join(" "));
   }
@@ -169,14 +171,15 @@ quietly("losses are marked, with what was lost", async () => {
   assert.deepEqual(losses.map((lane) => lane.cpu), [1]);
   const window = await browser.value("(({ begin_ns, end_ns }) => end_ns - begin_ns)(JSON.parse(document.getElementById('data').textContent).window)");
   const width = await browser.value("document.querySelector('.pane canvas').clientWidth");
-  const at = (168 + (losses[0].gap[0] / window) * (width - 168)) / width; // beside the names of the lanes
+  const names = Math.min(168, Math.floor(width / 4)); // of the lanes
+  const at = (names + (losses[0].gap[0] / window) * (width - names)) / width;
   await browser.mouse("mouseMoved", await browser.placeOf(".pane canvas", [at, 0.37]));
   assert.match(await text(".tooltip"), /1,203 events lost on CPU 11,200 of sys_enter/);
 });
 
 quietly("a click on a long delay goes there on the timeline", async () => {
   assert.match(await text("#timeline-status"), /^All /);
-  await browser.click("#delays-table tbody tr:nth-child(2) td");
+  await browser.click("#delays-table tbody tr:nth-child(2) td:nth-child(2)");
   await nextFrame();
   const after = (await column("delays-table", 0))[1], delay = (await column("delays-table", 2))[1];
   assert.match(await text("#timeline-status"), /^[0-9.]+ .?s of [0-9.]+ .?s, from \+/, `${delay} after ${after}`);
@@ -247,11 +250,10 @@ quietly("wake-ups say who woke whom, and show the longest delay", async () => {
 });
 
 quietly("tables have the wall clock, to the microsecond", async () => {
-  const headings = (table) => browser.value(`[...document.querySelectorAll("#${table} th")].map((each) => each.textContent)`);
   for (const table of ["delays-table", "slowest-table", "lives-table", "cpus-table"])
     assert((await headings(table)).includes("Wall clock"), table);
   for (const table of ["kmem-nodes-table", "kmem-call_sites-table"]) {
-    const titles = (await headings(table)).filter((title) => title !== "");
+    const titles = await headings(table);
     assert.equal(new Set(titles).size, titles.length, titles.join());
   }
   const source = readFileSync(page, "utf8");
@@ -262,8 +264,8 @@ quietly("tables have the wall clock, to the microsecond", async () => {
 });
 
 quietly("a process that still runs has lived longer than the trace shows", async () => {
-  const ends = await column("lives-table", (await browser.value("[...document.querySelectorAll('#lives-table th')].map((each) => each.textContent)")).indexOf("End"));
-  const lived = await column("lives-table", (await browser.value("[...document.querySelectorAll('#lives-table th')].map((each) => each.textContent)")).indexOf("Lived"));
+  const ends = await column("lives-table", (await headings("lives-table")).indexOf("End"));
+  const lived = await column("lives-table", (await headings("lives-table")).indexOf("Lived"));
   assert(ends.some((end) => end === "running" || end.startsWith("?")), ends.join());
   ends.forEach((end, i) => assert.equal(lived[i].startsWith("> "), lived[i] !== "–" && (end === "running" || end.startsWith("?")), `${lived[i]} ${end}`));
 });
@@ -292,15 +294,137 @@ test("it fits into a window of 390 pixels", () => browser.inWindow(390, 800, asy
   await browser.open(pathToFileURL(page).href);
   assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
   assert(await browser.value("document.querySelector('#search').getBoundingClientRect().right <= innerWidth"));
-  assert(await browser.value("document.querySelector('.pane canvas').clientWidth > 0"));
-  assert(await browser.value("document.querySelector('.pane canvas').clientWidth") >= 3 * 92, "lanes have more room than their names");
+  const width = await browser.value("document.querySelector('.pane canvas').clientWidth");
+  assert(width >= 320, "the timeline has most of the window");
+  // The names take a quarter at most: beside them something is drawn at the foot of the overview.
+  const opaque = (share) => browser.value(`(() => {
+    const canvas = document.querySelector(".overview canvas");
+    return canvas.getContext("2d").getImageData(Math.floor(canvas.width * ${share}), canvas.height - 2, 1, 1).data[3] !== 0;
+  })()`);
+  assert.deepEqual([await opaque(0.2), await opaque(0.26)], [false, true]);
 }));
+
+test("in a window of 390 pixels the navigation has a line of its own, which scrolls", () => browser.inWindow(390, 800, async () => {
+  await browser.open(pathToFileURL(page).href);
+  const edges = (selector) => browser.value(`(({ left, right, top, bottom }) => ({ left, right, top, bottom }))(document.querySelector("${selector}").getBoundingClientRect())`);
+  const line = await edges(".bar nav");
+  assert(line.right - line.left > 360 && line.top >= (await edges("#search")).bottom);
+  assert((await edges(".bar nav a:last-child")).right > 390, "not all of it fits");
+  await browser.value("document.querySelector('.bar nav').scrollLeft = 10000");
+  assert((await edges(".bar nav a:last-child")).right <= 390);
+  await browser.click(".bar nav a:last-child");
+  await browser.until("document.getElementById('summary').getBoundingClientRect().top < innerHeight");
+  assert((await edges("#summary h2")).top >= (await edges(".bar")).bottom, "the heading is below the bar");
+}));
+
+const shownHint = () => browser.value("document.getElementById('timeline-hint').innerText");
+
+quietly("the hint speaks of the mouse, in a narrow window or on a touch screen of fingers", async () => {
+  assert.match(await shownHint(), /^Ctrl and wheel zooms/);
+  await browser.inWindow(390, 800, async () => assert.match(await shownHint(), /^Two fingers zoom/));
+  await browser.send("Emulation.setTouchEmulationEnabled", { enabled: true });
+  try {
+    await browser.until("matchMedia('(pointer: coarse)').matches");
+    assert.match(await shownHint(), /^Two fingers zoom/);
+  } finally {
+    await browser.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+  }
+});
+
+quietly("two fingers zoom, one finger moves, a tap colours", async () => {
+  await browser.send("Emulation.setTouchEmulationEnabled", { enabled: true, maxTouchPoints: 2 });
+  try {
+    const touch = (type, ...places) => browser.send("Input.dispatchTouchEvent", { type, touchPoints: places.map(({ x, y }, id) => ({ x, y, id })) });
+    const at = (share) => browser.placeOf(".pane canvas", [share, 0.12]);
+    const [left, middle, right, far] = [await at(0.4), await at(0.5), await at(0.6), await at(0.8)];
+    await touch("touchStart", left);
+    await touch("touchStart", left, right);
+    await touch("touchMove", left, far);
+    await touch("touchEnd");
+    await nextFrame();
+    const zoomed = await text("#timeline-status");
+    assert.match(zoomed, / of .*, from \+/);
+    assert.equal(await text("#timeline-picked"), "", "lifting two fingers is no tap");
+    await touch("touchStart", middle);
+    await touch("touchMove", right);
+    await touch("touchMove", far);
+    await touch("touchEnd");
+    await nextFrame();
+    const part = (status) => /^(.*) of .*, from (\S+)/.exec(status);
+    const [, span, from] = part(await text("#timeline-status")), [, spanBefore, fromBefore] = part(zoomed);
+    assert.equal(span, spanBefore);
+    assert.notEqual(from, fromBefore);
+    await browser.click("#zoom-all");
+    for (let share = 0.3; share < 0.9 && await text("#timeline-picked") === ""; share += 0.01) {
+      await touch("touchStart", await at(share));
+      await touch("touchEnd");
+    }
+    assert.match(await text("#timeline-picked"), /^Only .* is coloured/);
+  } finally {
+    await browser.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+  }
+});
+
+quietly("a legend has the names on the CPUs, and a click colours only one", async () => {
+  const names = await browser.value("[...document.querySelectorAll('#names-legend button')].map((each) => each.textContent)");
+  assert.deepEqual([...names].sort(), ["</script><b>", "<img src=x>", "bash", "cc1plus", "ksoftirqd/0", "ld", "make", "nginx", "postgres"]);
+  const colours = await browser.value("[...document.querySelectorAll('#names-legend .key')].map((each) => getComputedStyle(each).backgroundColor)");
+  assert.equal(new Set(colours).size, names.length, "each has a colour of its own");
+  const drawn = await browser.value(`(() => {
+    const canvas = document.querySelector(".pane canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const found = new Set();
+    for (let i = 0; i < data.length; i += 4) found.add(\`rgb(\${data[i]}, \${data[i + 1]}, \${data[i + 2]})\`);
+    return [...found];
+  })()`);
+  assert.deepEqual(colours.filter((each) => !drawn.includes(each)), [], "they are those of the lanes");
+  const before = await pixels(".pane");
+  await browser.click("#names-legend button:nth-child(2)");
+  await nextFrame();
+  assert.equal(await text("#timeline-picked"), `Only ${names[1]} is coloured; click beside it for all.`);
+  assert.notEqual(await pixels(".pane"), before);
+  await browser.click("#names-legend button:nth-child(2)");
+  assert.equal(await text("#timeline-picked"), "");
+});
+
+quietly("beside the number of a CPU is the name of what ran most on it", async () => {
+  // Without the name, the right half of the column of names has only the background.
+  const blank = await browser.value(`(() => {
+    const canvas = document.querySelector(".pane canvas");
+    const { data } = canvas.getContext("2d").getImageData(90, 0, 70, 24);
+    return data.every((value, i) => value === data[i % 4]);
+  })()`);
+  assert(!blank);
+});
 
 test("tables without long texts are not cut in a window of 1280 pixels", () => browser.inWindow(1280, 900, async () => {
   await browser.open(pathToFileURL(page).href);
   const cut = "[...document.querySelectorAll('.scroll')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map((each) => each.firstChild.id)";
   const long = ["kmem-gfp_flags-table", "kmem-task_sites-table", "kmem-call_sites-table"];
   assert.deepEqual((await browser.value(cut)).filter((table) => !long.includes(table)), []);
+}));
+
+test("in a window of 1280 pixels no column is below the arrows", () => browser.inWindow(1280, 900, async () => {
+  const file = path.join(directory, "long.html");
+  const data = readFileSync(page, "utf8");
+  // A program with a long command line, in a long control group.
+  const long = data.replace(/("processes":\{"by":.*?"rows":\[\{)/, `$1"argv":"${"/usr/bin/long --argument ".repeat(40)}","cgroup":"${"/long.slice".repeat(40)}",`);
+  assert.notEqual(long, data);
+  writeFileSync(file, long);
+  await browser.open(pathToFileURL(file).href);
+  const hidden = `(() => {
+    const hidden = [];
+    for (const head of document.querySelectorAll("th:not(.place)")) {
+      if (!["Program", "Failed", "Control group"].includes(head.textContent)) continue;
+      head.scrollIntoView({ block: "center" });
+      head.closest(".scroll").scrollLeft = 0;
+      const box = head.getBoundingClientRect(), of = head.closest(".scroll").getBoundingClientRect();
+      const shown = [box.left + 2, box.right - 2].every((x) => document.elementFromPoint(x, box.top + box.height / 2)?.closest("th") === head);
+      if (!shown || box.right > of.right + 1) hidden.push(head.closest("table").id + ": " + head.textContent);
+    }
+    return hidden;
+  })()`;
+  assert.deepEqual(await browser.value(hidden), []);
 }));
 
 quietly("what is in the search box selects rows of all tables, and threads", async () => {
@@ -321,7 +445,7 @@ quietly("what is in the search box selects rows of all tables, and threads", asy
 
 quietly("a click on a system call shows its distribution", async () => {
   const first = await text("#syscall-histogram-title"), bars = await pixels("#syscall-histogram");
-  await browser.click("#calls-table tbody tr:nth-child(3) td");
+  await browser.click("#calls-table tbody tr:nth-child(3) td:nth-child(2)");
   await nextFrame();
   assert.notEqual(await text("#syscall-histogram-title"), first);
   assert.notEqual(await pixels("#syscall-histogram"), bars);
