@@ -51,6 +51,10 @@ export class Lane {
   }
 }
 
+// What a lane of states is made of.
+export const kStates = ["running", "runnable", "sleeping"];
+export const [kRunning, kRunnable, kSleeping] = kStates.keys();
+
 export const kNoLane = new Lane({ gap: [], ns: [], what: [], joined: [] });
 
 // Lanes by CPU.

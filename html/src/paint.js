@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Draws lanes of slices, and the axis above them, on a canvas.
 import { offset } from "./format.js";
+import { kRunnable, kRunning, kSleeping } from "./lanes.js";
 import { kOnPalette } from "./theme.js";
 
 // Pixels for the names of lanes, of a timeline that is `width` pixels wide.
@@ -60,15 +61,6 @@ export function paintAxis(context, range, width, height, colours) {
     const left = Math.min(x + 4, width - context.measureText(text).width - 2);
     context.fillText(text, left, height / 2 - 1);
   }
-}
-
-// A name at the right end of a gutter, in the room that a short label leaves.
-export function paintMost(context, name, gutter, y, colours) {
-  const shown = fitted(context, name, gutter - 70);
-  context.fillStyle = colours.muted;
-  context.textAlign = "right";
-  context.fillText(shown, gutter - 8, y);
-  context.textAlign = "left";
 }
 
 // Diagonal lines on a rectangle.
@@ -165,22 +157,32 @@ export function paintUnknown(context, lane, range, box, colours) {
   });
 }
 
-// The times when a thread ran, as a line.
-export function paintRuns(context, lane, range, box, colours) {
-  const column = new Column((x, what, share) => {
-    context.globalAlpha = 0.75 * share;
-    context.fillRect(x, box.y, 1, box.height);
-  });
-  context.fillStyle = colours.text;
-  eachVisible(lane, range, box, (left, right) => {
+// The states of a thread. They differ in height too, for those who do not see the colours.
+export function paintStates(context, lane, range, box, colours, dim) {
+  const looks = [];
+  looks[kRunning] = { colour: colours.running, height: box.height };
+  looks[kRunnable] = { colour: colours.runnable, height: Math.ceil(0.6 * box.height) };
+  looks[kSleeping] = { colour: colours.hatch, height: Math.max(1, Math.floor(0.15 * box.height)) };
+  const fill = (x, what, width, alpha) => {
+    const { colour, height } = looks[what];
+    context.fillStyle = colour;
+    context.globalAlpha = dim ? 0.3 * alpha : alpha;
+    context.fillRect(x, box.y + box.height - height, width, height);
+  };
+  const column = new Column((x, what, share) => fill(box.x + x, what, 1, 0.3 + 0.7 * share));
+  const scale = box.width / range.span;
+  for (let i = lane.firstAfter(range.begin); i < lane.size && lane.begin[i] < range.end; i += 1) {
+    const left = Math.max(0, (lane.begin[i] - range.begin) * scale);
+    const right = Math.min(box.width, (lane.end[i] - range.begin) * scale);
+    const share = lane.busy(i) / (lane.end[i] - lane.begin[i]);
     if (right - left < 1) {
-      column.add(Math.floor(left), 0, Math.max(0.05, right - left));
-      return;
+      column.add(Math.floor(left), lane.what[i], Math.max(0.05, (right - left) * share));
+      continue;
     }
     column.flush();
-    context.globalAlpha = 0.75;
-    context.fillRect(left, box.y, right - left, box.height);
-  });
+    fill(box.x + left, lane.what[i], right - left, 0.3 + 0.7 * share);
+    if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
+  }
   column.flush();
   context.globalAlpha = 1;
 }

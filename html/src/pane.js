@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rows of lanes that scroll together, over a range of time.
 import { el } from "./dom.js";
-import { contextOf, fitted, gutterOf, paintBand, paintLosses, paintMost, paintRuns, paintSlices, paintUnknown, ticksOf } from "./paint.js";
+import { contextOf, fitted, gutterOf, paintBand, paintLosses, paintSlices, paintStates, paintUnknown, ticksOf } from "./paint.js";
 import { themeColours } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 
 const kRow = 24; // pixels
-const kNarrow = 120; // pixels: a gutter without room for two names
+const kStrip = 4; // pixels
+const kNarrow = 120; // pixels: a gutter without room for notes
 const kApart = 10; // pixels: two fingers this near to each other do not zoom
 const kNear = 3; // pixels: a slice this near to the pointer is hit
 
-// A row is { label, most, lane, runs, unknown, losses, name(what), colour(what), matches(what, highlight),
-// keyOf(what), describe(i), describeLoss(i) }; most, runs, unknown and losses may be missing. `most`: the name of what is longest on it.
+// A row is { label, note, lane, states, tall, unknown, losses, name(what), colour(what), matches(what, highlight),
+// keyOf(what), keyOfAll, describe(i), describeState(i), describeLoss(i) }; note, states, unknown and losses may be missing. The states are
+// a strip at the foot of the row; with `tall` they fill it.
 export class Pane {
   #rows = [];
   #frame = 0;
@@ -83,14 +85,26 @@ export class Pane {
     const box = { x: gutter, y: y + 3, width: width - gutter, height: kRow - 5 };
     const { highlight } = this.shared;
     context.fillStyle = colours.text;
-    context.fillText(fitted(context, row.label, gutter - 16), 8, y + kRow / 2);
-    if (row.most !== undefined && gutter > kNarrow) paintMost(context, row.most, gutter, y + kRow / 2, colours);
+    this.#paintNames(context, row, gutter, y + kRow / 2, colours);
     context.fillStyle = colours.lane;
     context.fillRect(box.x, box.y, box.width, box.height);
     if (row.unknown) paintUnknown(context, row.unknown, range, box, colours);
-    paintSlices(context, row, range, box, colours, highlight);
-    if (row.runs) paintRuns(context, row.runs, range, { ...box, y: box.y + box.height - 3, height: 3 }, colours);
+    const strip = row.states ? (row.tall ? box.height : kStrip) : 0;
+    paintSlices(context, row, range, { ...box, height: Math.max(0, box.height - strip - Number(strip !== 0)) }, colours, highlight);
+    if (row.states) paintStates(context, row.states, range, { ...box, y: box.y + box.height - strip, height: strip }, colours, highlight !== null && !row.matches(undefined, highlight));
     if (row.losses) paintLosses(context, row.losses, range, box, colours);
+  }
+
+  // The label, and the note at the right end.
+  #paintNames(context, row, gutter, y, colours) {
+    const note = row.note === undefined || gutter <= kNarrow ? "" : fitted(context, row.note, gutter - 70);
+    const room = note === "" ? 0 : context.measureText(note).width + 8;
+    context.fillStyle = colours.text;
+    context.fillText(fitted(context, row.label, gutter - 16 - room), 8, y);
+    context.fillStyle = colours.muted;
+    context.textAlign = "right";
+    context.fillText(note, gutter - 8, y);
+    context.textAlign = "left";
   }
 
   #paintCursor(context, width, height, colours) {
@@ -109,7 +123,7 @@ export class Pane {
     return range.begin + ((event.clientX - box.left - gutter) / (box.width - gutter)) * range.span;
   }
 
-  // The object at a pointer: { row, slice } or { row, loss }.
+  // The object at a pointer: { row, slice }, { row, state } or { row, loss }.
   #hit(event) {
     const box = this.canvas.getBoundingClientRect();
     const gutter = gutterOf(box.width);
@@ -121,6 +135,9 @@ export class Pane {
     const loss = row.losses?.find(at, 2 * near) ?? -1;
     if (loss >= 0) return { row, loss };
     const slice = row.lane.find(at, near);
+    const state = row.states?.find(at, near) ?? -1;
+    const onStrip = (event.clientY - box.top + this.element.scrollTop) % kRow >= kRow - kStrip - 2;
+    if (state >= 0 && (onStrip || slice < 0)) return { row, state };
     if (slice >= 0) return { row, slice };
     return row.unknown && row.unknown.find(at) >= 0 ? { row, unknown: true } : { row };
   }
@@ -196,7 +213,8 @@ export class Pane {
 
   #click(event) {
     const hit = this.#hit(event);
-    this.shared.pick(hit?.slice === undefined ? null : hit.row.keyOf(hit.row.lane.what[hit.slice]));
+    if (hit?.slice !== undefined) this.shared.pick(hit.row.keyOf(hit.row.lane.what[hit.slice]));
+    else this.shared.pick(hit?.state === undefined ? null : hit.row.keyOfAll);
   }
 
   // The wheel without Ctrl scrolls the page, as usual.
@@ -223,9 +241,10 @@ export class Pane {
 }
 
 // Lines of a tooltip, the first is the heading; null if there is no tooltip.
-function describe({ row, slice, loss, unknown }) {
+function describe({ row, slice, state, loss, unknown }) {
   if (loss !== undefined) return row.describeLoss(loss);
   if (slice !== undefined) return row.describe(slice);
+  if (state !== undefined) return row.describeState(state);
   if (unknown) return ["Not known", "The traces do not show what ran here, because of losses, a filter, or ktraced itself."];
   return null;
 }

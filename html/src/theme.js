@@ -14,7 +14,7 @@ function readColours() {
   return {
     text: of("text"), muted: of("muted"), faint: of("faint"), line: of("line"),
     panel: of("panel"), lane: of("lane"), accent: of("accent"), loss: of("loss"),
-    hatch: of("hatch"), dimmed: of("dimmed"), font: of("font"),
+    hatch: of("hatch"), dimmed: of("dimmed"), running: of("running"), runnable: of("runnable"), font: of("font"),
   };
 }
 

@@ -2,7 +2,7 @@
 // The section with the timeline: CPUs above, system calls of threads below.
 import { el, printable } from "./dom.js";
 import { count, duration, offset, percent, plural, wallClock } from "./format.js";
-import { kNoLane, Lane, lanesByCpu } from "./lanes.js";
+import { kNoLane, kSleeping, kStates, Lane, lanesByCpu } from "./lanes.js";
 import { Overview } from "./overview.js";
 import { contextOf, paintAxis } from "./paint.js";
 import { Pane } from "./pane.js";
@@ -55,7 +55,7 @@ function cpuRows({ timeline }, cpus, length) {
   const mostOf = (cpu) => timesByName(times.get(cpu) ?? [], names)[0]?.[0];
   const rows = cpus.map((cpu) => ({
     label: `CPU ${cpu}`,
-    most: mostOf(cpu),
+    note: mostOf(cpu),
     cpu,
     lane: ran.get(cpu) ?? kNoLane,
     unknown: unknown.get(cpu) ?? (ran.has(cpu) ? kNoLane : all),
@@ -85,54 +85,37 @@ function cpuRows({ timeline }, cpus, length) {
   return { rows, legend: [...distinct] };
 }
 
-// The times when each thread ran on a CPU, where they are drawn exactly.
-function runsByThread(timeline) {
-  const runs = new Map();
-  for (const columns of timeline.run.lanes) {
-    const lane = new Lane(columns);
-    for (let i = 0; i < lane.size; i += 1) {
-      if (lane.joined.has(i)) continue;
-      const { tid } = timeline.tasks[lane.what[i]];
-      if (!runs.has(tid)) runs.set(tid, []);
-      runs.get(tid).push([lane.begin[i], lane.end[i]]);
-    }
-  }
-  return runs;
-}
-
-// The runs of a thread as a lane: those of one thread do not overlap.
-function runLane(slices = []) {
-  slices.sort((a, b) => a[0] - b[0]);
-  const before = (i) => (i === 0 ? 0 : slices[i - 1][1]);
-  return new Lane({ gap: slices.map(([begin], i) => begin - before(i)), ns: slices.map(([begin, end]) => end - begin), what: slices.map(() => 0), joined: [] });
-}
-
 function threadRows({ timeline, syscalls }) {
-  const runs = runsByThread(timeline);
   const colours = timeline.syscalls.map(colouring(distinctColours(syscalls.calls.rows.map((row) => row.syscall))));
-  return timeline.calls.lanes.map((columns) => ({
-    label: printable(`${columns.comm || "?"} ${columns.tid}`),
-    tid: columns.tid,
-    pid: columns.pid,
-    runs: runLane(runs.get(columns.tid)),
-    lane: new Lane(columns),
+  return timeline.threads.lanes.map((thread) => ({
+    label: printable(`${thread.comm || "?"} ${thread.tid}`),
+    note: duration(thread.ran_ns),
+    tid: thread.tid,
+    pid: thread.pid,
+    lane: new Lane(thread.calls),
+    states: new Lane(thread.states),
+    tall: thread.calls.gap.length === 0, // there is nothing else in it
     name: (what) => timeline.syscalls[what],
     colour: (what) => colours[what],
     keyOf: (what) => ({ call: what, text: timeline.syscalls[what] }),
+    keyOfAll: { tid: thread.tid, text: taskText(thread) },
     matches(what, key) {
       if (key.call !== undefined) return key.call === what;
-      if (key.name !== undefined) return printable(taskName(columns)) === key.name;
-      return key.pid !== undefined ? columns.pid === key.pid : columns.tid === key.tid;
+      if (key.name !== undefined) return printable(taskName(thread)) === key.name;
+      return key.pid !== undefined ? thread.pid === key.pid : thread.tid === key.tid;
     },
     describe(i) {
-      return [timeline.syscalls[this.lane.what[i]], taskText(columns), ...timesOf(this.lane, i, "calls")];
+      return [timeline.syscalls[this.lane.what[i]], taskText(thread), ...timesOf(this.lane, i, "calls")];
+    },
+    describeState(i) {
+      return [kStates[this.states.what[i]], taskText(thread), ...timesOf(this.states, i, "states")];
     },
   }));
 }
 
 // Sentences on what the drawing leaves out.
 export function reductions(timeline) {
-  const { run, calls, losses } = timeline;
+  const { run, threads, losses } = timeline;
   const joined = (what, table, items) =>
     table.grain_ns === 0
       ? `All ${count(table.of)} ${what} are drawn as they happened.`
@@ -141,13 +124,15 @@ export function reductions(timeline) {
         `the name is the one with the most time.`;
   const sentences = [];
   if (run.of !== 0) sentences.push(joined("times that a thread ran", run, "slices"));
-  if (calls.of !== 0) sentences.push(joined("system calls", calls, "slices"));
-  if (calls.left_out !== 0)
+  if (threads.states.of !== 0) sentences.push(joined("states of threads", threads.states, "slices"));
+  if (threads.calls.of !== 0) sentences.push(joined("system calls", threads.calls, "slices"));
+  const are = (n, what) => `${plural(n, what)} ${n === 1 ? "is" : "are"}`;
+  if (threads.of > threads.lanes.length)
     sentences.push(
-      `${count(calls.left_out)} calls are not drawn: of ${count(calls.threads)} threads with calls or more, ` +
-      `the ${count(calls.lanes.length)} with the most have a lane.`);
-  if (calls.uncertain !== 0)
-    sentences.push(`${plural(calls.uncertain, "call")} ${calls.uncertain === 1 ? "is" : "are"} not drawn, because the beginning or the end is not in the trace.`);
+      `Of ${count(threads.of)} threads or more, the ${count(threads.lanes.length)} with the most CPU time have a lane; ` +
+      `${are(threads.left_out_calls, "call")} of the others, and not drawn.`);
+  if (threads.uncertain_calls !== 0)
+    sentences.push(`${are(threads.uncertain_calls, "call")} not drawn, because the beginning or the end is not in the trace.`);
   if (losses.grain_ns !== 0)
     sentences.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
   return sentences;
@@ -169,7 +154,7 @@ class Timeline {
     this.picked = el("span", { class: "chosen", id: "timeline-picked" });
     this.overview = new Overview(this.range, this.cpus.map((row) => row.lane), this.cpus.map((row) => row.losses));
     this.cpuPane = new Pane(this, kTallestCpus, "What ran on each CPU");
-    this.threadPane = new Pane(this, kTallestThreads, "System calls of threads");
+    this.threadPane = new Pane(this, kTallestThreads, "States and system calls of threads");
     this.cpuPane.rows = this.cpus;
     this.threadPane.rows = this.threads;
     this.threadPane.bands = this.cpus.map((row) => row.losses);
@@ -208,11 +193,11 @@ class Timeline {
   filter({ text = this.shown.text, here = this.shown.here }) {
     this.shown = { text, here };
     const { begin, end } = this.range;
-    const inPart = (lane) => {
-      const i = lane.firstAfter(begin);
-      return i < lane.size && lane.begin[i] < end;
+    const inPart = (lane, isActive = () => true) => {
+      for (let i = lane.firstAfter(begin); i < lane.size && lane.begin[i] < end; i += 1) if (isActive(lane.what[i])) return true;
+      return false;
     };
-    this.threadPane.rows = this.threads.filter((row) => row.label.toLowerCase().includes(text.toLowerCase()) && (!here || inPart(row.lane) || inPart(row.runs)));
+    this.threadPane.rows = this.threads.filter((row) => row.label.toLowerCase().includes(text.toLowerCase()) && (!here || inPart(row.lane) || inPart(row.states, (state) => state !== kSleeping)));
   }
 
   // Shows a time and its surroundings.
@@ -265,6 +250,11 @@ function toolbar(timeline) {
 // `items`: [class of the key, text].
 const legend = (items) => el("p", { class: "legend" }, ...items.map(([key, text]) => el("span", {}, el("i", { class: `key ${key}` }), text)));
 
+const statesLegend = ({ timeline: { threads } }) => legend([
+  ...(threads.states.of === 0 ? [] : [["running", "running"], ["runnable", "runnable, waits for a CPU"], ["sleeping", "sleeping"]]),
+  ...(threads.calls.of === 0 ? [] : [["call", "in a system call"]]),
+]);
+
 // The colours of names on the CPUs; a click colours only the threads of that name.
 function namesLegend(timeline) {
   const key = ([name, colour]) =>
@@ -291,10 +281,10 @@ export function timelineSection(data) {
     el("p", { class: "note", id: "timeline-hint" }, ...hints, drawn.picked));
   if (drawn.threads.length !== 0)
     section.append(
-      el("div", { class: "heading" }, el("h3", {}, "System calls of threads"),
+      el("div", { class: "heading" }, el("h3", {}, "Threads"),
         el("input", { type: "search", id: "thread-filter", placeholder: "Threads named…", "aria-label": "Show only threads with this in their name", oninput: (event) => drawn.filter({ text: event.target.value }) }),
         el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that were active in the part shown"),
-        legend([["running", "it ran on a CPU"]])),
+        statesLegend(data)),
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
   onSearch((text) => drawn.filter({ text }));

@@ -166,6 +166,44 @@ quietly("pointing at the timeline names the thread, and a click marks it everywh
   assert.notEqual(await pixels(".pane"), before);
 });
 
+// The colours of a canvas, as "r,g,b" of opaque pixels.
+const coloursOf = (index) => browser.value(`(() => {
+  const canvas = document.querySelectorAll(".pane canvas")[${index}];
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add(data.slice(i, i + 3).join());
+  return [...found];
+})()`);
+
+quietly("the states of threads are drawn without system calls too, the longest CPU time first", async () => {
+  const file = path.join(directory, "states.html");
+  execFileSync(ktracectl, ["report", "html", trace, "--event", "sched", "-o", file], { stdio: "ignore" });
+  await browser.open(pathToFileURL(file).href);
+  const keys = await browser.value("[...document.querySelectorAll('.heading .legend span')].map((each) => each.textContent)");
+  assert.deepEqual(keys, ["running", "runnable, waits for a CPU", "sleeping"]);
+  await browser.click("#delays-table tbody tr:nth-child(1) .place button");
+  await nextFrame();
+  const drawn = await coloursOf(1);
+  for (const state of ["running", "runnable", "sleeping"]) {
+    const colour = await browser.value(`getComputedStyle(document.querySelector(".key.${state}")).backgroundColor`);
+    assert(drawn.includes(/[0-9, ]+/.exec(colour.slice(4))[0].replaceAll(" ", "")), `${state} ${colour}`);
+  }
+  const lanes = await browser.value("JSON.parse(document.getElementById('data').textContent).timeline.threads.lanes.map(({ tid, ran_ns }) => ({ tid, ran_ns }))");
+  assert.deepEqual(lanes, [...lanes].sort((a, b) => b.ran_ns - a.ran_ns));
+  // What is in the first lane is of the first thread, and a click colours it.
+  const kThreads = ".pane:first-child canvas";
+  await browser.click("#zoom-all");
+  let lines = "";
+  for (let x = 0.3; x < 0.9 && !lines.startsWith("running"); x += 0.002) {
+    await browser.mouse("mouseMoved", await browser.placeOf(kThreads, [x, 0.5 / lanes.length]));
+    lines = await browser.value("document.querySelector('.tooltip:not([hidden])')?.textContent ?? ''");
+    if (!lines.startsWith("running")) continue;
+    await browser.click(kThreads, [x, 0.5 / lanes.length]);
+  }
+  assert.match(lines, new RegExp(`^running.*, thread ${lanes[0].tid}`));
+  assert.match(await text("#timeline-picked"), new RegExp(`^Only .*, thread ${lanes[0].tid} is coloured`));
+});
+
 quietly("losses are marked, with what was lost", async () => {
   const losses = await browser.value("JSON.parse(document.getElementById('data').textContent).timeline.losses.lanes");
   assert.deepEqual(losses.map((lane) => lane.cpu), [1]);
@@ -370,13 +408,7 @@ quietly("a legend has the names on the CPUs, and a click colours only one", asyn
   assert.deepEqual([...names].sort(), ["</script><b>", "<img src=x>", "bash", "cc1plus", "ksoftirqd/0", "ld", "make", "nginx", "postgres"]);
   const colours = await browser.value("[...document.querySelectorAll('#names-legend .key')].map((each) => getComputedStyle(each).backgroundColor)");
   assert.equal(new Set(colours).size, names.length, "each has a colour of its own");
-  const drawn = await browser.value(`(() => {
-    const canvas = document.querySelector(".pane canvas");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const found = new Set();
-    for (let i = 0; i < data.length; i += 4) found.add(\`rgb(\${data[i]}, \${data[i + 1]}, \${data[i + 2]})\`);
-    return [...found];
-  })()`);
+  const drawn = (await coloursOf(0)).map((colour) => `rgb(${colour.replaceAll(",", ", ")})`);
   assert.deepEqual(colours.filter((each) => !drawn.includes(each)), [], "they are those of the lanes");
   const before = await pixels(".pane");
   await browser.click("#names-legend button:nth-child(2)");

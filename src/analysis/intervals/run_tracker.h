@@ -27,6 +27,16 @@ struct Switch {
   const TaskName* prev_task = nullptr;  // null: unknown, or idle
   const TaskName* next_task = nullptr;
   const NameTable& names;
+
+  // Could `prev` have gone on?
+  [[nodiscard]] bool prev_runnable() const {
+    return prev_state == kRunning || prev_state == kPreempted;
+  }
+  // Is this the last switch from `prev`?
+  [[nodiscard]] bool prev_ended() const { return (prev_state & (kDead | kZombie)) != 0; }
+
+  // States as ftrace has them.
+  static constexpr uint32_t kRunning = 0, kDead = 0x10, kZombie = 0x20, kPreempted = 0x100;
 };
 
 // A time in which a CPU ran a thread.

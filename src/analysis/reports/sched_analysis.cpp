@@ -12,9 +12,6 @@
 namespace ktraced {
 namespace {
 
-// States of a thread that is still runnable: running, and ftrace's "preempted".
-constexpr uint32_t kRunning = 0, kPreempted = 0x100;
-
 uint64_t between(uint64_t begin, uint64_t end) { return end - std::min(begin, end); }
 
 constexpr std::string_view kSchedEvents[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
@@ -139,7 +136,7 @@ SchedAnalysis::Cpu& SchedAnalysis::cpu_of(uint32_t number) {
 }
 
 void SchedAnalysis::switch_out(const Switch& what) {
-  const bool runnable = what.prev_state == kRunning || what.prev_state == kPreempted;
+  const bool runnable = what.prev_runnable();
   if (what.prev_selected) {
     SchedRow& row = selected_row(row_of(what.prev, what.ts, what.prev_task));
     ++(runnable ? row.preempted : row.slept);

@@ -44,9 +44,10 @@ struct PageAnalyses {
   FileAnalysis files;
   CallPaths paths{files};
   RunTimeline run{sched.runs()};
-  CallTimeline calls{call_tracker};
+  ThreadTimeline threads{call_tracker, sched.runs()};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &sched, &call_tracker, &processes, &wakeups, &paths, &losses}};
+  FanOut all{
+      {&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups, &paths, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
@@ -55,6 +56,7 @@ struct PageAnalyses {
     processes.finish(facts.end_ns);
     wakeups.finish(facts.end_ns);
     paths.finish(facts.end_ns);
+    threads.finish(facts.end_ns);
     losses.finish(facts.end_ns);
   }
 };
@@ -97,7 +99,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
       {"processes", process_report(analyses.processes, command, of_processes)},
       {"wakeups", wakeups_of_all(analyses.wakeups, command)},
       {"files", file_report(analyses.files, analyses.paths, command)},
-      {"timeline", html_timeline(analyses.run, analyses.calls, analyses.losses, facts.begin_ns)}};
+      {"timeline", html_timeline(analyses.run, analyses.threads, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
   data["sched"]["caveats"] = of_sched.caveats;
   data["syscalls"]["caveats"] = of_syscalls.caveats;

@@ -2,7 +2,6 @@
 #include "ctl/html/html_timeline.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "ctl/reports/call_names.h"
@@ -60,49 +59,56 @@ json tasks_json(const TimelineTasks& tasks) {
   return list;
 }
 
-uint64_t calls_in(const std::vector<TimelineSlice>& slices) {
-  return std::accumulate(
-      slices.begin(), slices.end(), uint64_t{0},
-      [](uint64_t sum, const TimelineSlice& slice) { return sum + slice.count; });
+// A lane of slices; without any if the lane has none.
+json one_lane_json(const TimelineSlices& slices, size_t lane, uint64_t begin_ns) {
+  static const std::vector<TimelineSlice> kNone;
+  return lane_json(lane < slices.lanes().size() ? slices.lanes()[lane] : kNone, begin_ns);
 }
 
-// The threads with the most calls.
-json calls_json(const CallTimeline& calls, uint64_t begin_ns) {
-  const auto& lanes = calls.slices().lanes();
-  std::vector<std::pair<uint64_t, size_t>> order;  // calls, lane
-  for (size_t lane = 0; lane < lanes.size(); ++lane)
-    if (const uint64_t count = calls_in(lanes[lane]); count != 0) order.emplace_back(count, lane);
-  std::ranges::stable_sort(order, std::ranges::greater(), &std::pair<uint64_t, size_t>::first);
-  json out = account_json(calls.slices());
-  uint64_t left_out = calls.other_calls();
-  out["lanes"] = json::array();
+// The threads with the most CPU time, and of equals those with the most calls.
+json drawn_threads_json(const ThreadTimeline& threads, uint64_t begin_ns) {
+  std::vector<size_t> order;
+  for (size_t lane = 0; lane < threads.threads().size(); ++lane)
+    if (const auto& thread = threads.threads()[lane]; thread.calls != 0 || thread.ran_ns != 0)
+      order.push_back(lane);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&threads](size_t lane) {
+    const ThreadTimeline::Thread& thread = threads.threads()[lane];
+    return std::pair(thread.ran_ns, thread.calls);
+  });
+  uint64_t left_out = threads.other_calls();
+  json lanes = json::array();
   for (size_t i = 0; i < order.size(); ++i) {
-    const auto [count, lane] = order[i];
+    const auto& [task, calls, ran_ns] = threads.threads()[order[i]];
     if (i >= kDrawnThreads) {
-      left_out += count;
+      left_out += calls;
       continue;
     }
-    json drawn = lane_json(lanes[lane], begin_ns);
-    const TimelineTask& thread = calls.threads()[lane];
-    drawn.update(
-        {{"tid", thread.tid}, {"pid", thread.pid}, {"comm", thread.comm}, {"calls", count}});
-    out["lanes"].push_back(std::move(drawn));
+    lanes.push_back({{"tid", task.tid},
+                     {"pid", task.pid},
+                     {"comm", task.comm},
+                     {"ran_ns", ran_ns},
+                     {"calls", one_lane_json(threads.calls(), order[i], begin_ns)},
+                     {"states", one_lane_json(threads.states(), order[i], begin_ns)}});
   }
-  out.update({{"threads", order.size()}, {"left_out", left_out}, {"uncertain", calls.uncertain()}});
-  return out;
+  return {{"lanes", std::move(lanes)},
+          {"of", order.size()},
+          {"left_out_calls", left_out},
+          {"uncertain_calls", threads.uncertain()},
+          {"calls", account_json(threads.calls())},
+          {"states", account_json(threads.states())}};
 }
 
 }  // namespace
 
-json html_timeline(const RunTimeline& run, const CallTimeline& calls, const LossTimeline& losses,
-                   uint64_t begin_ns) {
+json html_timeline(const RunTimeline& run, const ThreadTimeline& threads,
+                   const LossTimeline& losses, uint64_t begin_ns) {
   json names = json::array();
-  for (const CallTimeline::Kind& call : calls.calls())
+  for (const ThreadTimeline::Kind& call : threads.kinds())
     names.push_back(syscall_text(call.abi, call.nr));
   return {{"run", cpus_json(run.ran(), begin_ns)},
           {"unknown", cpus_json(run.unknown(), begin_ns)},
           {"losses", cpus_json(losses.slices(), begin_ns)},
-          {"calls", calls_json(calls, begin_ns)},
+          {"threads", drawn_threads_json(threads, begin_ns)},
           {"tasks", tasks_json(run.tasks())},
           {"syscalls", std::move(names)},
           {"lost_events", losses.events()}};

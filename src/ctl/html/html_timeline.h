@@ -5,18 +5,18 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "analysis/intervals/call_timeline.h"
 #include "analysis/intervals/loss_timeline.h"
 #include "analysis/intervals/run_timeline.h"
+#include "analysis/intervals/thread_timeline.h"
 
 namespace ktraced {
 
-// The page draws the system calls of this many threads: those with the most calls.
+// The page draws this many threads: those with the most CPU time.
 inline constexpr size_t kDrawnThreads = 500;
 
-// {"run","unknown","calls","losses"} with lanes of slices, and the lists that they refer to. Times
-// are relative to `begin_ns`. All timelines must be finished.
-[[nodiscard]] nlohmann::json html_timeline(const RunTimeline& run, const CallTimeline& calls,
+// {"run","unknown","threads","losses"} with lanes of slices, and the lists that they refer to.
+// Times are relative to `begin_ns`. All timelines must be finished.
+[[nodiscard]] nlohmann::json html_timeline(const RunTimeline& run, const ThreadTimeline& threads,
                                            const LossTimeline& losses, uint64_t begin_ns);
 
 }  // namespace ktraced

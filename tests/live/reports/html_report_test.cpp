@@ -86,8 +86,22 @@ TEST(HtmlReport, TimelineAgreesWithTheEvents) {
     EXPECT_EQ(cpu["busy_ns"], drawn[cpu["cpu"]].ns) << "as the report on scheduling has it";
   EXPECT_EQ(timeline["run"]["grain_ns"], 0);
 
-  uint64_t calls = 0, timed = 0;
-  for (const json& lane : timeline["calls"]["lanes"]) calls += lane["calls"].get<uint64_t>();
+  // The lanes of threads have the same runs.
+  uint64_t on_cpus = 0, in_lanes = 0;
+  for (const auto& [cpu, ran] : drawn) on_cpus += ran.ns;
+  for (const json& lane : timeline["threads"]["lanes"]) {
+    const json& states = lane["states"];
+    uint64_t ran_ns = 0;
+    for (size_t i = 0; i < states["ns"].size(); ++i)
+      if (states["what"][i] == 0) ran_ns += states["ns"][i].get<uint64_t>();
+    EXPECT_EQ(ran_ns, lane["ran_ns"]) << lane["tid"];
+    in_lanes += ran_ns;
+  }
+  EXPECT_EQ(in_lanes, on_cpus);
+  EXPECT_EQ(timeline["threads"]["states"]["grain_ns"], 0);
+
+  const auto calls = timeline["threads"]["calls"]["of"].get<uint64_t>();
+  uint64_t timed = 0;
   for (const json& row : data["syscalls"]["calls"]["rows"])
     timed += row["time"]["count"].get<uint64_t>();
   EXPECT_GE(calls, timed);

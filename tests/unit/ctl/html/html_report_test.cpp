@@ -90,8 +90,8 @@ TEST_F(HtmlReport, HasCallsOfOneRecordAsThoseOfTwo) {
     both[completed] = json::parse(text());
     std::filesystem::remove(path());
   }
-  EXPECT_EQ(both[1]["timeline"]["calls"]["lanes"][0]["calls"], 1);
-  EXPECT_EQ(both[1]["timeline"]["calls"], both[0]["timeline"]["calls"]);
+  EXPECT_EQ(both[1]["timeline"]["threads"]["calls"]["of"], 1);
+  EXPECT_EQ(both[1]["timeline"]["threads"], both[0]["timeline"]["threads"]);
   EXPECT_EQ(both[1]["timeline"]["syscalls"], both[0]["timeline"]["syscalls"]);
   EXPECT_EQ(both[1]["syscalls"]["calls"], both[0]["syscalls"]["calls"]);
 }
@@ -188,9 +188,13 @@ TEST_F(HtmlReport, HasTimelines) {
   EXPECT_EQ(run["joined"], json::array());
   EXPECT_EQ(timeline["tasks"][run["what"][0].get<size_t>()],
             json::parse(R"({"tid":8,"pid":8,"comm":"</script><b>"})"));
-  const json& call = timeline["calls"]["lanes"][0];
-  EXPECT_EQ(call["tid"], 8);
-  EXPECT_EQ(call["calls"], 1);
+  const json& thread = timeline["threads"]["lanes"][0];
+  EXPECT_EQ(thread["tid"], 8);
+  EXPECT_EQ(thread["ran_ns"], 40);
+  EXPECT_EQ(thread["states"]["gap"], json::parse("[10]"));
+  EXPECT_EQ(thread["states"]["ns"], json::parse("[40]"));
+  EXPECT_EQ(thread["states"]["what"], json::parse("[0]"));
+  const json& call = thread["calls"];
   EXPECT_EQ(call["gap"], json::parse("[20]"));
   EXPECT_EQ(call["ns"], json::parse("[20]"));
   EXPECT_EQ(timeline["syscalls"][call["what"][0].get<size_t>()], "openat");
@@ -202,12 +206,31 @@ TEST_F(HtmlReport, HasTimelines) {
   EXPECT_EQ(timeline["run"]["grain_ns"], 0);
 }
 
+TEST_F(HtmlReport, HasTheStatesOfThreadsWithoutCallsThoseThatRanLongestFirst) {
+  TraceSpec spec = busy();
+  spec.packets = {
+      {.cpu = 0,
+       .records = {change_at(kSecond + 10, 0, 9), change_at(kSecond + 20, 9, 8),
+                   make_record(EVENT_sched_wakeup, kSecond + 30, 8, rec_sched_wakeup{.pid = 9}),
+                   change_at(kSecond + 50, 8, 9), change_at(kSecond + 55, 9, 0)},
+       .lost = {}}};
+  make({write(spec)});
+  const json data = json::parse(text()), &threads = data["timeline"]["threads"];
+  ASSERT_EQ(threads["lanes"].size(), 2U);
+  EXPECT_EQ(threads["lanes"][0]["tid"], 8);
+  const json& states = threads["lanes"][1]["states"];
+  EXPECT_EQ(states["gap"], json::parse("[10,0,0,0,0]"));
+  EXPECT_EQ(states["ns"], json::parse("[10,10,20,5,45]"));
+  EXPECT_EQ(states["what"], json::parse("[0,2,1,0,2]"));
+  EXPECT_EQ(threads["calls"]["of"], 0);
+}
+
 TEST_F(HtmlReport, HasOnlyChosenEvents) {
   make({write(busy())}, {"sys_enter", "sys_exit"});
   const json data = json::parse(text());
   EXPECT_EQ(data["summary"]["total"]["events"], 2);
   EXPECT_EQ(data["timeline"]["run"]["of"], 0);
-  EXPECT_EQ(data["timeline"]["calls"]["lanes"][0]["calls"], 1);
+  EXPECT_EQ(data["timeline"]["threads"]["calls"]["of"], 1);
   EXPECT_EQ(data["timeline"]["losses"]["lanes"], json::array());
 }
 
