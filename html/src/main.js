@@ -4,6 +4,7 @@ import { fileSection } from "./files.js";
 import { kmemSection } from "./kmem.js";
 import { processSection } from "./processes.js";
 import { schedSection } from "./sched.js";
+import { signalSection } from "./signals.js";
 import { bar, head, summarySection } from "./summary.js";
 import { syscallSection } from "./syscalls.js";
 import { timelineSection } from "./timeline.js";
@@ -15,7 +16,7 @@ data.window.clocks = data.clocks.map(({ since_ns, clock_offset_ns }) => ({ since
 document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);
-const kSections = [processSection, schedSection, wakeupSection, syscallSection, fileSection, kmemSection, summarySection];
+const kSections = [processSection, schedSection, wakeupSection, signalSection, syscallSection, fileSection, kmemSection, summarySection];
 document.getElementById("main").replaceChildren(timeline.element, ...kSections.map((section) => section(data, timeline.places)));
 // Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {

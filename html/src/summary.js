@@ -6,7 +6,7 @@ import { searchBox } from "./search.js";
 import { clockColumn, table } from "./table.js";
 import { toggleTheme } from "./theme.js";
 
-const kSections = [["timeline", "Timeline"], ["processes", "Processes"], ["sched", "Scheduling"], ["wakeups", "Wake-ups"], ["syscalls", "System calls"], ["files", "Files"], ["kmem", "Memory"], ["summary", "Events"]];
+const kSections = [["timeline", "Timeline"], ["processes", "Processes"], ["sched", "Scheduling"], ["wakeups", "Wake-ups"], ["signals", "Signals"], ["syscalls", "System calls"], ["files", "Files"], ["kmem", "Memory"], ["summary", "Events"]];
 
 const tile = (value, what, bad = false) => el("div", { class: bad ? "tile bad" : "tile" }, el("b", {}, value), el("span", {}, what));
 

@@ -49,7 +49,7 @@ export function wakeupSection(data, places) {
   const { wakeups } = data;
   const section = el("section", { id: "wakeups" }, el("h2", {}, "Wake-ups"));
   if (wakeups.pairs.rows.length === 0) {
-    section.append(el("p", { class: "note" }, "The page has no wake-up whose thread is known to have run then."));
+    section.append(el("p", { class: "note" }, "The page has no wake-up whose thread is known to have run then: the events sched_waking, sched_wakeup and sched_switch record them."));
     return section;
   }
   section.append(

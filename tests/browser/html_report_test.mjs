@@ -54,6 +54,14 @@ const headings = (table) => browser.value(`[...document.querySelectorAll("#${tab
 const text = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)}).textContent`);
 // The pixels of a canvas, to be compared.
 const pixels = (selector) => browser.value(`document.querySelector(${JSON.stringify(selector)} + " canvas").toDataURL()`);
+// Writes the page `from` with other data to the file `to`.
+function changeData(from, to, change) {
+  const parts = readFileSync(from, "utf8").split(/(?<=<script type="application\/json" id="data">)|(?=<\/script>\n<script>)/);
+  assert.equal(parts.length, 3);
+  const data = JSON.parse(parts[1]);
+  change(data);
+  writeFileSync(to, [parts[0], JSON.stringify(data).replaceAll("<", "\\u003c"), parts[2]].join(""));
+}
 const nextFrame = () => browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
 const numbers = (texts) => texts.map((each) => Number(each.replaceAll(",", "")));
 
@@ -328,6 +336,40 @@ quietly("files that calls named have tables, and their place on the timeline", a
   assert(await browser.value(`${long}.scrollWidth > ${long}.clientWidth`), "a long path does not widen the table");
 });
 
+quietly("signals have tables of senders and receivers, and their place on the timeline", async () => {
+  assert.match(await text("#signals"), /The page has no signals: the events signal_generate and signal_deliver record them/);
+  const file = path.join(directory, "signals.html");
+  execFileSync(ktracectl, ["report", "html", path.join(import.meta.dirname, "../data/recorded/6.12-whole"), "-o", file]);
+  // Of the receiver that has most, a name that would be markup, and a control character.
+  changeData(file, file, ({ signals }) => { signals.received.rows[0].comm = "<img src=x>\u202e"; });
+  await browser.open(pathToFileURL(file).href);
+  assert.deepEqual((await headings("sent-signals-table")).slice(0, 5), ["Signal", "From", "To", "Sent", "What the kernel did"]);
+  const [signals, from, sent, results] = [await column("sent-signals-table", 0), await column("sent-signals-table", 1), await column("sent-signals-table", 3), await column("sent-signals-table", 4)];
+  const killed = signals.indexOf("SIGKILL");
+  assert.match(from[killed], /^truth [0-9]+$/);
+  assert.equal(results[killed], "delivered 1");
+  assert.equal(from[signals.indexOf("SIGSEGV")], "(kernel)");
+  assert(results.some((each) => each.includes("already pending 1")), results.join());
+  const events = await browser.value("JSON.parse(document.getElementById('data').textContent).summary.events");
+  const sum = (texts) => numbers(texts).reduce((all, n) => all + n, 0);
+  assert.equal(sum(sent), events.signal_generate.events);
+  const received = await column("received-signals-table", 2);
+  assert.equal(sum(received), events.signal_deliver.events);
+  assert.deepEqual(numbers(sent), numbers(sent).sort((a, b) => b - a));
+  assert.match((await column("received-signals-table", 1))[0], /^<img src=x>\\u202e [0-9]+$/);
+  assert.equal(await browser.value("document.querySelectorAll('img').length"), 0);
+  for (const table of ["sent-signals-table", "received-signals-table"]) {
+    assert.equal(await browser.value(`document.querySelectorAll("#${table} tbody .place button").length`), (await column(table, 0)).length, table);
+    await browser.click("#zoom-all");
+    await browser.click(`#${table} .place button`);
+    await nextFrame();
+    assert.match(await text("#timeline-status"), / of .*, from \+/, table);
+  }
+  await browser.click("#received-signals-table th:nth-child(2) button");
+  const names = await column("received-signals-table", 0);
+  assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b)));
+});
+
 test("it fits into a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
   await browser.open(pathToFileURL(page).href);
   assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), "nothing is beside the window");
@@ -438,11 +480,8 @@ test("tables without long texts are not cut in a window of 1280 pixels", () => b
 
 test("in a window of 1280 pixels no column is below the arrows", () => browser.inWindow(1280, 900, async () => {
   const file = path.join(directory, "long.html");
-  const data = readFileSync(page, "utf8");
   // A program with a long command line, in a long control group.
-  const long = data.replace(/("processes":\{"by":.*?"rows":\[\{)/, `$1"argv":"${"/usr/bin/long --argument ".repeat(40)}","cgroup":"${"/long.slice".repeat(40)}",`);
-  assert.notEqual(long, data);
-  writeFileSync(file, long);
+  changeData(page, file, ({ processes }) => Object.assign(processes.processes.rows[0], { argv: "/usr/bin/long --argument ".repeat(40), cgroup: "/long.slice".repeat(40) }));
   await browser.open(pathToFileURL(file).href);
   const hidden = `(() => {
     const hidden = [];

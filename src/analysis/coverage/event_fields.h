@@ -25,4 +25,9 @@ namespace ktraced {
   return field ? integer_of(*field, record, index).value_or(0) : 0;
 }
 
+// A field of 32 bits with a sign, in the same way.
+[[nodiscard]] inline int32_t int_or_zero(const std::optional<Field>& field, RecordView record) {
+  return static_cast<int32_t>(value_or_zero(field, record));
+}
+
 }  // namespace ktraced

@@ -21,10 +21,6 @@ uint32_t id_in(const std::optional<Field>& field, RecordView record) {
   return static_cast<uint32_t>(value_or_zero(field, record));
 }
 
-int32_t int_in(const std::optional<Field>& field, RecordView record) {
-  return static_cast<int32_t>(value_or_zero(field, record));
-}
-
 }  // namespace
 
 void ProcessAnalysis::add_source(const Schema& schema, const NameTable& names) {
@@ -214,18 +210,18 @@ void ProcessAnalysis::find_killer(ProcessRow& row) {
 
 void ProcessAnalysis::on_signal(const Item& item) {
   const auto& [from, plan, record, names] = item;
-  if (int_in(plan.result, record) != kDelivered) return;
+  if (int_or_zero(plan.result, record) != kDelivered) return;
   ProcessRow* target = row_in(item, id_in(plan.pid, record));
   if (target == nullptr || target->end_ns) return;
   const uint32_t number = number_of(*target);
   Signals& signals = signals_[number];
   if (signals.size() >= kMaxSignals) return;
   SentSignal sent{.ts = record.ts(),
-                  .by_kernel = int_in(plan.code, record) > 0,
+                  .by_kernel = int_or_zero(plan.code, record) > 0,
                   .tid = record.tid(),
                   .from = {}};
   if (const ProcessRow* sender = row_in(item, record.tid())) sent.from = ref_to(*sender);
-  signals[int_in(plan.sig, record)] = std::move(sent);
+  signals[int_or_zero(plan.sig, record)] = std::move(sent);
 }
 
 void ProcessAnalysis::on_switch(const Switch& what) {

@@ -8,6 +8,7 @@
 
 #include "analysis/reports/fan_out.h"
 #include "base/print_stderr.h"
+#include "ctl/html/html_signals.h"
 #include "ctl/html/html_template.h"
 #include "ctl/html/html_timeline.h"
 #include "ctl/input/report_input.h"
@@ -41,13 +42,14 @@ struct PageAnalyses {
   SyscallAnalysis syscalls;
   ProcessAnalysis processes;
   WakeupAnalysis wakeups{[](uint32_t, const TaskName*) { return true; }, 0};
+  SignalAnalysis signals;
   FileAnalysis files;
   CallPaths paths{files};
   RunTimeline run{sched.runs()};
   ThreadTimeline threads{call_tracker, sched.runs()};
   LossTimeline losses;
-  FanOut all{
-      {&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups, &paths, &losses}};
+  FanOut all{{&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups, &signals,
+              &paths, &losses}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
@@ -98,6 +100,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
       {"syscalls", syscall_report(analyses.syscalls, command)},
       {"processes", process_report(analyses.processes, command, of_processes)},
       {"wakeups", wakeups_of_all(analyses.wakeups, command)},
+      {"signals", html_signals(analyses.signals, top)},
       {"files", file_report(analyses.files, analyses.paths, command)},
       {"timeline", html_timeline(analyses.run, analyses.threads, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
@@ -105,6 +108,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   data["syscalls"]["caveats"] = of_syscalls.caveats;
   data["processes"]["caveats"] = of_processes.caveats;
   data["wakeups"]["caveats"] = input.facts(kWakeupNeeds).caveats;
+  data["signals"]["caveats"] = input.facts(kSignalNeeds).caveats;
   data["files"]["caveats"] = of_files.caveats;
   add_facts(data, facts);
   data["clocks"] = clocks_json(facts);

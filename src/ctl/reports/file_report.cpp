@@ -11,6 +11,7 @@
 
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
+#include "ctl/reports/first_rows.h"
 
 namespace ktraced {
 namespace {
@@ -61,19 +62,6 @@ json file_use_json(const FileUse& use) {
             {"total_ns", use.total_ns},
             {"mean_ns", use.timed == 0 ? 0 : use.total_ns / use.timed},
             {"max_ns", use.max_ns}}}};
-}
-
-// The first rows in the order of `before`, each as `make` makes it.
-template <class Row, class Before, class Make>
-json first_rows(const std::vector<Row>& all, uint64_t top, Before before, Make make) {
-  std::vector<const Row*> rows;
-  rows.reserve(all.size());
-  for (const Row& row : all) rows.push_back(&row);
-  const size_t shown = std::min<size_t>(rows.size(), top);
-  std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) { return before(*a, *b); });
-  json list = json::array();
-  for (size_t i = 0; i < shown; ++i) list.push_back(make(*rows[i]));
-  return {{"rows", std::move(list)}, {"of", rows.size()}};
 }
 
 // Makes the tables of one report.

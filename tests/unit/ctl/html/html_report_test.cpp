@@ -178,6 +178,36 @@ TEST_F(HtmlReport, HasWhoWakesWhom) {
   EXPECT_TRUE(wakeups["wakers_are_guessed"]);
 }
 
+TEST_F(HtmlReport, HasTheSignals) {
+  TraceSpec spec = busy();
+  const auto sent = [](uint64_t ts, int32_t sig, int32_t code, int32_t result) {
+    return make_record(EVENT_signal_generate, ts, 9,
+                       rec_signal_generate{.sig = sig, .code = code, .pid = 8, .result = result});
+  };
+  spec.packets.push_back({.cpu = 0,
+                          .records = {sent(kSecond + 70, 15, 0, 0), sent(kSecond + 72, 15, 0, 1),
+                                      sent(kSecond + 74, 11, 128, 0),
+                                      make_record(EVENT_signal_deliver, kSecond + 76, 8,
+                                                  rec_signal_deliver{{}, 15, 0, 0, 0x401000, 0})},
+                          .lost = {{.count = 3, .event_id = EVENT_signal_deliver}}});
+  make({write(spec)});
+  const json signals = json::parse(text())["signals"];
+  ASSERT_EQ(signals["sent"]["rows"].size(), 2U);
+  const json &most = signals["sent"]["rows"][0], &other = signals["sent"]["rows"][1];
+  EXPECT_EQ(most["signal"], "SIGTERM");
+  EXPECT_EQ(most["from"]["comm"], "nine");
+  EXPECT_EQ(most["to"]["comm"], "</script><b>");
+  EXPECT_EQ(most["count"], 2);
+  EXPECT_EQ(most["first_ns"], kSecond + 70);
+  EXPECT_EQ(most["results"], json::parse(R"({"delivered":1,"ignored":1})"));
+  EXPECT_EQ(other["signal"], "SIGSEGV");
+  EXPECT_EQ(other["from"], "kernel");
+  const json& received = signals["received"]["rows"][0];
+  EXPECT_EQ(received["pid"], 8);
+  EXPECT_EQ(received["handled"], 1);
+  EXPECT_EQ(signals["lost"], 3);
+}
+
 TEST_F(HtmlReport, HasTimelines) {
   make({write(busy())});
   const json data = json::parse(text()), &timeline = data["timeline"];
@@ -244,8 +274,15 @@ TEST_F(HtmlReport, LimitsTableRowsToTop) {
                                 change_at(at, 8, 9), change_at(at, 9, 8)})
       spec.packets[0].records.push_back(record);
   }
+  // Six threads send 64 signals each.
+  for (int32_t sig = 1; sig <= 64; ++sig)
+    for (const uint32_t from : {8U, 9U, 10U, 11U, 12U, 13U})
+      spec.packets[0].records.push_back(make_record(EVENT_signal_generate, kSecond + 99, from,
+                                                    rec_signal_generate{.sig = sig, .pid = 8}));
   make({write(spec)});
   const json data = json::parse(text());
+  EXPECT_EQ(data["signals"]["sent"]["rows"].size(), 300U);
+  EXPECT_EQ(data["signals"]["sent"]["of"], 384U);
   EXPECT_EQ(data["sched"]["longest"].size(), 70U);
   EXPECT_EQ(data["syscalls"]["slowest"].size(), 70U);
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Who sends signals to whom, and what becomes of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/coverage/actor.h"
+#include "analysis/coverage/event_table.h"
+#include "analysis/reports/limited_rows.h"
+
+namespace ktraced {
+
+// A process that sends or gets signals.
+struct SignalProcess {
+  uint32_t pid = 0;       // 0: the idle tasks
+  bool pid_known = true;  // false: `pid` is the id of a thread whose process is not known
+  uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
+  std::string comm;       // of its main thread, else of any of its threads
+};
+
+// Signals of one number from one process, or from the kernel, to another process. `others`: all
+// that came after the table was full.
+struct SentSignals {
+  bool others = false;
+  int32_t signal = 0;
+  std::optional<uint32_t> from;  // index in processes(); nothing: the kernel
+  uint32_t to = 0;               // index in processes()
+  uint64_t count = 0;
+  uint64_t first_ns = 0;                // time of the first
+  std::map<int32_t, uint64_t> results;  // by what the kernel did: 0 is delivered
+};
+
+// Signals of one number that reached a process. `others` as above.
+struct ReceivedSignals {
+  bool others = false;
+  int32_t signal = 0;
+  uint32_t process = 0;  // index in processes()
+  uint64_t count = 0;
+  uint64_t handled = 0;   // by a function of the process, not by the default action
+  uint64_t first_ns = 0;  // time of the first
+};
+
+// Sums up the selected signal_generate and signal_deliver. The sender is the process that ran then;
+// signals with a positive code and those of timers come from the kernel, whatever ran. Memory: at
+// most `max_rows` rows in each table, and twice as many processes.
+class SignalAnalysis : public Analysis {
+ public:
+  static constexpr size_t kMaxRows = 8192;
+
+  explicit SignalAnalysis(size_t max_rows = kMaxRows)
+      : numbers_(2 * max_rows), sent_(max_rows), received_(max_rows) {}
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+
+  [[nodiscard]] const std::vector<SignalProcess>& processes() const { return processes_; }
+  // In the order of their first signals.
+  [[nodiscard]] const std::vector<SentSignals>& sent() const { return sent_.rows(); }
+  [[nodiscard]] const std::vector<ReceivedSignals>& received() const { return received_.rows(); }
+  // Events of signals that were lost.
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  struct Plan {
+    enum class Kind : uint8_t { other, generated, delivered } kind = Kind::other;
+    std::optional<Field> sig, code, pid, result, handler;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+  void on_generated(const Plan& plan, RecordView record, const NameTable& names);
+  void on_delivered(const Plan& plan, RecordView record, const NameTable& names);
+  std::optional<uint32_t> process_of(uint32_t tid, uint64_t ts, const NameTable& names);
+  template <class Row>
+  static void count(Row& row, uint64_t ts) {
+    if (row.count++ == 0) row.first_ns = ts;
+  }
+
+  std::vector<Source> sources_;
+  ActorNumbers numbers_;
+  std::vector<SignalProcess> processes_;  // by number
+  LimitedRows<SentSignals> sent_;
+  LimitedRows<ReceivedSignals> received_;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace ktraced
