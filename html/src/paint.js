@@ -105,9 +105,9 @@ class Column {
 export function paintSlices(context, row, range, box, colours, highlight) {
   const { lane } = row;
   const scale = box.width / range.span;
+  const isDim = (what) => highlight !== null && !row.matches(what, highlight);
   const fill = (what, alpha) => {
-    const dim = highlight !== null && !row.matches(what, highlight);
-    context.fillStyle = dim ? colours.dimmed : row.colour(what);
+    context.fillStyle = isDim(what) ? colours.dimmed : row.colour(what);
     context.globalAlpha = alpha;
   };
   const column = new Column((x, what, share) => {
@@ -129,7 +129,7 @@ export function paintSlices(context, row, range, box, colours, highlight) {
     context.fillRect(box.x + left, box.y, right - left - gap, box.height);
     context.globalAlpha = 1;
     if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
-    if (right - left > 26) label(context, row.name(lane.what[i]), box.x + left, box, right - left);
+    if (right - left > 26) label(context, row.name(lane.what[i]), box.x + left, box, right - left, isDim(lane.what[i]) ? colours.text : kOnPalette);
   }
   column.flush();
   context.globalAlpha = 1;
@@ -143,10 +143,10 @@ function stripes(context, x, box, width, colours) {
   context.globalAlpha = 1;
 }
 
-function label(context, text, x, box, width) {
+function label(context, text, x, box, width, colour) {
   const shown = fitted(context, text, width - 8);
   if (shown.length < 5 && shown !== text) return;
-  context.fillStyle = kOnPalette;
+  context.fillStyle = colour;
   context.fillText(shown, x + 4, box.y + box.height / 2 + 0.5);
 }
 

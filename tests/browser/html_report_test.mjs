@@ -461,6 +461,27 @@ quietly("a legend has the names on the CPUs, and a click colours only one", asyn
   assert.equal(await text("#timeline-picked"), "");
 });
 
+quietly("names of what is not coloured stay readable", async () => {
+  await browser.click("#theme");
+  for (let step = 0; step < 4; step += 1) await browser.click("#zoom-in");
+  await nextFrame();
+  await browser.value(`(() => {
+    window.drawnTexts = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
+      if (x > 168) window.drawnTexts.push({ text, colour: this.fillStyle });
+      return fillText.call(this, text, x, ...more);
+    };
+  })()`);
+  const names = await browser.value("[...document.querySelectorAll('#names-legend button')].map((each) => each.textContent)");
+  await browser.click("#names-legend button");
+  await nextFrame();
+  const drawn = (await browser.value("window.drawnTexts")).filter(({ text }) => names.includes(text));
+  const colours = (other) => [...new Set(drawn.filter(({ text }) => (text !== names[0]) === other).map(({ colour }) => colour))];
+  assert.deepEqual(colours(true), [await browser.value("getComputedStyle(document.documentElement).getPropertyValue('--text').trim()")]);
+  assert.notDeepEqual(colours(false), colours(true));
+});
+
 quietly("beside the number of a CPU is the name of what ran most on it", async () => {
   // Without the name, the right half of the column of names has only the background.
   const blank = await browser.value(`(() => {
