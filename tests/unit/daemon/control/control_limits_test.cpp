@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Clients that send too much, too slowly, too often, or garbage do not harm others.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,6 +81,21 @@ TEST_F(ControlLimitsTest, ClosesSilentConnectionsWithAReason) {
   EXPECT_TRUE(closed(talking));
   // They are closed even if the clients do not react.
   EXPECT_TRUE(eventually_connected(0));
+}
+
+TEST_F(ControlLimitsTest, GivesNoMoreTimeToAClientThatSendsSingleBytes) {
+  serve({.first_request = 100ms, .linger = 100ms});
+  const Fd slow = connect_to(path);
+  pollfd readable{.fd = slow.get(), .events = POLLIN, .revents = 0};
+  ASSERT_TRUE(eventually([&] {
+    ::send(slow.get(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return ::poll(&readable, 1, 0) == 1;
+  }));
+  EXPECT_THAT(read_line(slow), HasSubstr("no request within 0.1 s"));
+  EXPECT_TRUE(eventually([&] {
+    ::send(slow.get(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return connections() == 0;
+  })) << "it has had time to read the refusal";
 }
 
 TEST_F(ControlLimitsTest, StopsReadingFromAClientThatDoesNotRead) {

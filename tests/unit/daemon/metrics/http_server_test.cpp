@@ -196,6 +196,34 @@ TEST_F(HttpServerTest, ClosesClientsThatDoNotFinishTheirRequest) {
   EXPECT_TRUE(run([&] { return server_->connections() == 1; })) << "idle is no mistake";
 }
 
+TEST_F(HttpServerTest, GivesNoMoreTimeToAClientThatSendsSingleBytes) {
+  serve({.request = 60ms, .linger = 50ms});
+  const Fd slow = connect();
+  send_to(slow, "GET /metrics HTTP/1.1\r\nA: ");
+  std::array<char, 1024> answer{};
+  ASSERT_TRUE(run([&] {
+    std::this_thread::sleep_for(1ms);  // the head of the request must not become too long
+    ::send(slow.get(), "a", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return ::recv(slow.get(), answer.data(), answer.size(), MSG_DONTWAIT) > 0;
+  }));
+  EXPECT_THAT(answer.data(), StartsWith("HTTP/1.1 408 "));
+  EXPECT_TRUE(run([&] {
+    ::send(slow.get(), "a", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return server_->connections() == 0;
+  })) << "it has had time to read the refusal";
+}
+
+TEST_F(HttpServerTest, GivesNoMoreTimeToAClientThatSendsAndDoesNotRead) {
+  serve({.answer = 100ms});
+  const Fd client = connect();
+  send_to(client, kGetBig);
+  ASSERT_TRUE(run([&] { return requests_ == 1; }));
+  EXPECT_TRUE(run([&] {
+    ::send(client.get(), "a", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return server_->connections() == 0;
+  }));
+}
+
 TEST_F(HttpServerTest, ClosesIdleClientsLater) {
   serve({.idle = 60ms});
   const Fd client = connect();
