@@ -48,7 +48,7 @@ Result<> run_count(const StreamCommand& command, LiveSource& source, const StopS
                {.on_packet = [&](const PacketView& packet, const auto&) -> Result<> {
                   counter.take(packet);
                   counts.take(packet);
-                  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::metadata))
+                  if (packet.is_metadata())
                     packet.for_each_record([&](RecordView record) { learn_event(schema, record); });
                   return {};
                 },

@@ -4,7 +4,7 @@
 namespace ktraced {
 
 void BatchMerger::take(const PacketView& packet, std::shared_ptr<const void> owner) {
-  if (packet.header().stream_id == static_cast<uint32_t>(StreamId::metadata)) {
+  if (packet.is_metadata()) {
     packet.for_each_record([this](RecordView record) { on_name_(record); });
     if (on_batch_) on_batch_();
     whole_until_ = packet.header().timestamp_end;

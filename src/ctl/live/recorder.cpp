@@ -59,7 +59,7 @@ Result<Recorder> Recorder::create(const std::filesystem::path& path, const LiveS
 
 Result<> Recorder::take(const PacketView& packet) {
   const PacketHeader& header = packet.header();
-  if (header.stream_id != static_cast<uint32_t>(StreamId::metadata)) {
+  if (!packet.is_metadata()) {
     if (header.uuid != origin_.uuid)
       return fail(ExitCode::data, "the stream holds a packet of another trace");
     continuity_.take(packet);

@@ -10,7 +10,7 @@
 namespace ktraced {
 
 void SessionCounts::take(const PacketView& packet) {
-  if (packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata)) return;
+  if (!packet.is_metadata()) return;
   packet.for_each_record([this](const RecordView& record) {
     learn_event(schema_, record);
     if (auto reason = end_reason_of(record)) end_reason_ = printable(*reason);

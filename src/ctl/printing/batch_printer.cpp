@@ -40,8 +40,7 @@ void BatchPrinter::apply_name(RecordView record) {
 }
 
 void BatchPrinter::take(const PacketView& packet, std::shared_ptr<const void> owner) {
-  const bool events = packet.header().stream_id != static_cast<uint32_t>(StreamId::metadata);
-  if (events && symbols_ != nullptr) want_symbols(packet);
+  if (!packet.is_metadata() && symbols_ != nullptr) want_symbols(packet);
   merger_.take(packet, std::move(owner));
 }
 

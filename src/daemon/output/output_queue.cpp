@@ -17,12 +17,12 @@ bool ends(const OutputStep& step) {
 
 }  // namespace
 
-OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PublishedPacket> batch) {
+OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PacketBytes> batch) {
   BatchBytes bytes;
-  for (const PublishedPacket& packet : batch) {
-    (packet.is_metadata() ? bytes.names : bytes.events) += packet.size();
-    if (packet.is_metadata())
-      bytes.name_text += kNameTextFactor * (packet.size() - sizeof(PacketHeader));
+  for (const PacketBytes& packet : batch) {
+    const bool is_metadata = PacketView(packet).is_metadata();
+    (is_metadata ? bytes.names : bytes.events) += packet->size();
+    if (is_metadata) bytes.name_text += kNameTextFactor * (packet->size() - sizeof(PacketHeader));
   }
   return bytes;
 }
@@ -93,7 +93,7 @@ bool OutputQueue::too_large_with(const BatchBytes& bytes) const {
 }
 
 bool OutputQueue::rotates(std::span<const PacketBytes> batch) const {
-  const BatchBytes bytes = bytes_of(std::vector<PublishedPacket>(batch.begin(), batch.end()));
+  const BatchBytes bytes = bytes_of(batch);
   std::lock_guard lock(mutex_);
   return open_ && too_large_with(bytes);
 }
@@ -111,13 +111,12 @@ void OutputQueue::rotate() {
 }
 
 OutputQueue::Pushed OutputQueue::push(std::span<const PacketBytes> batch) {
-  const std::vector<PublishedPacket> packets(batch.begin(), batch.end());
-  const BatchBytes bytes = bytes_of(packets);
+  const BatchBytes bytes = bytes_of(batch);
   std::lock_guard lock(mutex_);
   if (!open_) return Pushed::no_series;
   if (too_large_with(bytes)) rotate();
   const size_t before = packets_.queued_bytes();
-  const bool names_fit = packets_.push_batch(packets, false);
+  const bool names_fit = packets_.push_batch(batch, false);
   if (packets_.overflown()) overflown_ = true;
   // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
   trace_bytes_ += packets_.queued_bytes() - before;
@@ -168,12 +167,12 @@ OutputQueue::Discarded OutputQueue::discard() {
   const uint64_t stop = marks_.empty() ? UINT64_MAX : marks_.front().position;
   Discarded discarded;
   while (!packets_.empty() && packets_.sent_packets() < stop) {
-    const PublishedPacket packet(packets_.take());
-    if (packet.is_metadata()) {
+    const PacketBytes bytes = packets_.take();
+    const PacketView packet(bytes);
+    if (packet.is_metadata())
       discarded.until_ns = packet.header().timestamp_end;
-      continue;
-    }
-    for (const auto& [event, count] : packet.records()) discarded.records += count;
+    else
+      packet.for_each_record([&](const RecordView&) { ++discarded.records; });
   }
   return discarded;
 }

@@ -120,7 +120,7 @@ class OutputQueue {
     size_t events = 0, names = 0;  // of packets
     size_t name_text = 0;          // written size of the metadata
   };
-  static BatchBytes bytes_of(std::span<const PublishedPacket> batch);
+  static BatchBytes bytes_of(std::span<const PacketBytes> batch);
   // A step other than a packet, and how many packets come before it.
   struct Mark {
     uint64_t position;

@@ -33,8 +33,8 @@ std::vector<std::byte> make_head(PacketHeader header, const CountsById& lost, si
   return head;
 }
 
-void add(CountsById& to, const CountsById& from) {
-  for (const auto& [event_id, count] : from) to[event_id] += count;
+void add(CountsById& to, const std::vector<Lost>& from) {
+  for (const Lost& lost : from) to[lost.event_id] += lost.count;
 }
 
 // The records of a metadata packet that are neither names nor say that names were lost: nobody can
@@ -44,11 +44,9 @@ struct Sorted {
   bool has_names = false;
 };
 
-Sorted sort_metadata(const PublishedPacket& packet) {
+Sorted sort_metadata(const PacketView& packet) {
   Sorted sorted;
-  const auto view = PacketView::parse(*packet.bytes());
-  if (!view) return sorted;
-  view->for_each_record([&](const RecordView& record) {
+  packet.for_each_record([&](const RecordView& record) {
     const uint16_t id = record.id();
     if (id == METADATA_task || id == METADATA_slab_cache || id == METADATA_cgroup ||
         id == METADATA_command || id == METADATA_lost_names) {
@@ -61,35 +59,7 @@ Sorted sort_metadata(const PublishedPacket& packet) {
   return sorted;
 }
 
-uint64_t total(const CountsById& counts) {
-  uint64_t sum = 0;
-  for (const auto& [event_id, count] : counts) sum += count;
-  return sum;
-}
-
 }  // namespace
-
-PublishedPacket::PublishedPacket(PacketBytes bytes) : bytes_(std::move(bytes)) {
-  std::memcpy(&header_, bytes_->data(), sizeof(header_));
-}
-
-const CountsById& PublishedPacket::records() const {
-  if (records_) return *records_;
-  records_.emplace();
-  if (auto packet = PacketView::parse(*bytes_))
-    packet->for_each_record([&](const RecordView& record) { ++(*records_)[record.id()]; });
-  return *records_;
-}
-
-CountsById PublishedPacket::lost() const {
-  CountsById counts;
-  for (size_t i = 0; i < header_.lost_count; ++i) {
-    Lost lost;
-    std::memcpy(&lost, bytes_->data() + sizeof(PacketHeader) + i * sizeof(Lost), sizeof(lost));
-    counts[lost.event_id] += lost.count;
-  }
-  return counts;
-}
 
 size_t& SubscriberQueue::account_of(const Item& item) {
   return item.names ? name_bytes_ : event_bytes_;
@@ -102,37 +72,38 @@ void SubscriberQueue::append(Item item) {
 
 void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
   for (const PacketBytes& bytes : std::views::reverse(packets)) {
-    PublishedPacket packet(bytes);
+    const PacketView packet(bytes);
     items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_metadata()});
     account_of(items_.front()) += items_.front().size();
     if (packet.is_metadata() && last_names_.magic == 0) last_names_ = packet.header();
-    if (packet.is_metadata()) name_bytes_max_ += packet.size();
+    if (packet.is_metadata()) name_bytes_max_ += bytes->size();
   }
 }
 
-bool SubscriberQueue::push_batch(std::span<const PublishedPacket> batch, bool last) {
+bool SubscriberQueue::push_batch(std::span<const PacketBytes> batch, bool last) {
   bool names_fit = true;
   overflown_ = false;
-  for (const PublishedPacket& packet : batch) {
-    if (!packet.is_metadata()) {
-      push_events(packet);
+  for (const PacketBytes& bytes : batch) {
+    if (!PacketView(bytes).is_metadata()) {
+      push_events(bytes);
       continue;
     }
     // Reports losses that no packet of this batch could carry. A queue that is still rather full
     // gets no loss packets: so these cannot accumulate, and the losses are reported later.
     if (last || event_bytes_ <= event_bytes_max_ / 2) report_lost_events();
-    names_fit = push_metadata(packet, last) && names_fit;
+    names_fit = push_metadata(bytes, last) && names_fit;
   }
   return names_fit;
 }
 
 // A packet that is dropped as a whole was not needed: the watermark of a later one says more.
-bool SubscriberQueue::push_metadata(const PublishedPacket& packet, bool last) {
+bool SubscriberQueue::push_metadata(const PacketBytes& bytes, bool last) {
+  const PacketView packet(bytes);
   const PacketHeader& header = packet.header();
-  if (name_bytes_ + packet.size() <= name_bytes_max_) {
+  if (name_bytes_ + bytes->size() <= name_bytes_max_) {
     report_lost_names();
     last_names_ = header;
-    append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = true});
+    append({.head = {}, .packet = bytes, .skip = 0, .names = true});
     return true;
   }
   Sorted sorted = sort_metadata(packet);
@@ -173,7 +144,8 @@ void SubscriberQueue::end_because(std::string_view reason) {
   for (; items_.size() > kept; items_.pop_back()) {
     const Item& item = items_.back();
     account_of(item) -= item.size();
-    if (item.packet && !item.names) lost_events_ += total(PublishedPacket(item.packet).records());
+    if (item.packet && !item.names)
+      PacketView(item.packet).for_each_record([this](const RecordView&) { ++lost_events_; });
   }
   losses_.clear();
   lost_names_.reset();
@@ -181,36 +153,38 @@ void SubscriberQueue::end_because(std::string_view reason) {
   push_records(last_names_, end_record(reason, boottime_ns()));
 }
 
-void SubscriberQueue::push_events(const PublishedPacket& packet) {
-  if (event_bytes_ + packet.size() > event_bytes_max_) return drop(packet);
+void SubscriberQueue::push_events(const PacketBytes& bytes) {
+  const PacketView packet(bytes);
+  if (event_bytes_ + bytes->size() > event_bytes_max_) return drop(packet);
   auto found = losses_.find(packet.header().cpu_id);
   if (found == losses_.end())
-    return append({.head = {}, .packet = packet.bytes(), .skip = 0, .names = false});
+    return append({.head = {}, .packet = bytes, .skip = 0, .names = false});
 
   Losses& losses = found->second;
-  if (packet.size() + losses.unreported.size() * sizeof(Lost) > kPacketMaxBytes)
+  if (bytes->size() + losses.unreported.size() * sizeof(Lost) > kPacketMaxBytes)
     report_losses(losses);
   PacketHeader header = packet.header();
   header.events_discarded += losses.records;
   CountsById lost = std::exchange(losses.unreported, {});
   add(lost, packet.lost());
   size_t skip = payload_begin(packet.header());
-  append({.head = make_head(header, lost, packet.size() - skip),
-          .packet = packet.bytes(),
+  append({.head = make_head(header, lost, bytes->size() - skip),
+          .packet = bytes,
           .skip = skip,
           .names = false});
 }
 
-void SubscriberQueue::drop(const PublishedPacket& packet) {
+void SubscriberQueue::drop(const PacketView& packet) {
   Losses& losses = losses_[packet.header().cpu_id];
   if (losses.unreported.empty()) losses.first_unreported_ts = packet.header().timestamp_begin;
-  add(losses.unreported, packet.records());
   add(losses.unreported, packet.lost());
   losses.last_dropped = packet.header();
   // The losses in its header are already counted in its events_discarded.
-  uint64_t records = total(packet.records());
-  losses.records += records;
-  lost_events_ += records;
+  packet.for_each_record([&](const RecordView& record) {
+    ++losses.unreported[record.id()];
+    ++losses.records;
+    ++lost_events_;
+  });
 }
 
 // Queues a packet without records, with the sequence number of the last dropped packet.

@@ -24,28 +24,6 @@ namespace ktraced {
 // Numbers of events by event id.
 using CountsById = std::map<uint32_t, uint64_t>;
 
-// A published packet, with values computed once for several queues.
-class PublishedPacket {
- public:
-  explicit PublishedPacket(PacketBytes bytes);
-
-  [[nodiscard]] const PacketBytes& bytes() const { return bytes_; }
-  [[nodiscard]] size_t size() const { return bytes_->size(); }
-  [[nodiscard]] const PacketHeader& header() const { return header_; }
-  [[nodiscard]] bool is_metadata() const {
-    return header_.stream_id == static_cast<uint32_t>(StreamId::metadata);
-  }
-  // The events in its records, and those that its header reports as lost. Counted at the first
-  // call.
-  [[nodiscard]] const CountsById& records() const;
-  [[nodiscard]] CountsById lost() const;
-
- private:
-  PacketBytes bytes_;
-  PacketHeader header_{};
-  mutable std::optional<CountsById> records_;
-};
-
 class SubscriberQueue {
  public:
   // The limits in bytes: for event packets, and for metadata and loss packets. Metadata that is not
@@ -58,7 +36,7 @@ class SubscriberQueue {
   // Queues a batch. Event packets that do not fit are dropped, and their events reported as lost
   // later, at the latest in the `last` batch. So are names, with the time in which they changed.
   // False: names were dropped.
-  [[nodiscard]] bool push_batch(std::span<const PublishedPacket> batch, bool last);
+  [[nodiscard]] bool push_batch(std::span<const PacketBytes> batch, bool last);
   // Metadata was dropped without which the events cannot be read.
   [[nodiscard]] bool overflown() const { return overflown_; }
   // Queues the unreported losses as a separate batch, the last one.
@@ -103,12 +81,12 @@ class SubscriberQueue {
     PacketHeader last_dropped{};
   };
 
-  void push_events(const PublishedPacket& packet);
-  bool push_metadata(const PublishedPacket& packet, bool last);
+  void push_events(const PacketBytes& bytes);
+  bool push_metadata(const PacketBytes& bytes, bool last);
   void push_records(PacketHeader header, const std::vector<std::byte>& records);
   void drop_names(const PacketHeader& header);
   void report_lost_names();
-  void drop(const PublishedPacket& packet);
+  void drop(const PacketView& packet);
   void report_losses(Losses& losses);
   void report_lost_events();
   void append(Item item);

@@ -161,14 +161,13 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
 }
 
 bool Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch, bool last) {
-  std::vector<PublishedPacket> packets(batch.begin(), batch.end());
-  if (packets.empty()) return true;
+  if (batch.empty()) return true;
   bool names_fit = true;
   {
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(subscribers_, session, &Subscriber::session);
     if (found == subscribers_.end() || found->ended) return true;
-    names_fit = found->queue.push_batch(packets, last);
+    names_fit = found->queue.push_batch(batch, last);
     found->overflown = found->queue.overflown();
     found->ended = last || found->overflown;
   }

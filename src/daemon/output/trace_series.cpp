@@ -67,14 +67,11 @@ Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
   if (auto begun = begin_trace(max_files); !begun) return begun;
   if (!mask_) return write(packet);
   const PacketBytes masked = mask_->masked(packet.bytes());
-  auto view = PacketView::parse(*masked);
-  if (!view) return propagate(view);
-  return write(*view);
+  return write(PacketView(masked));
 }
 
 Result<> TraceSeries::write(const PacketView& packet) {
-  const PacketHeader& header = packet.header();
-  if (header.stream_id == static_cast<uint32_t>(StreamId::metadata)) {
+  if (packet.is_metadata()) {
     add_names(packet);
     return {};
   }

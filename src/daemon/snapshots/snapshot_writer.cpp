@@ -103,9 +103,7 @@ Result<> SnapshotWriter::write_packets(PacketBuilder& builder, uint64_t up_to) {
   builder.take(up_to, packets);
   for (PacketBytes& bytes : packets) {
     if (job_.mask) bytes = job_.mask->masked(bytes);
-    auto packet = PacketView::parse(*bytes);
-    if (!packet) return propagate(packet);
-    if (auto done = writer_.write(*packet); !done) return done;
+    if (auto done = writer_.write(PacketView(bytes)); !done) return done;
   }
   return {};
 }

@@ -28,9 +28,7 @@ Result<PacketView> PacketView::parse(std::span<const std::byte> bytes) {
   if (*size > bytes.size())
     return fail(ExitCode::data, "truncated packet: {} bytes of {}", bytes.size(), *size);
 
-  PacketView packet;
-  std::memcpy(&packet.header_, bytes.data(), sizeof(PacketHeader));
-  packet.bytes_ = bytes.first(*size);
+  PacketView packet(bytes.first(*size));
   for (size_t at = packet.records_begin(); at < *size;) {
     record header;
     if (*size - at < sizeof(header))

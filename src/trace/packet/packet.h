@@ -79,15 +79,24 @@ std::vector<std::byte> record_bytes(const Record& record) {
   return {bytes.begin(), bytes.end()};
 }
 
-// A checked view of a packet: the header is consistent and the records fill the content exactly.
+// Whole packets that this process has built, immutable and shared between sinks.
+using PacketBytes = std::shared_ptr<const std::vector<std::byte>>;
+
+// A view of a valid packet: the header is consistent and the records fill the content exactly.
+// Valid as long as its bytes.
 class PacketView {
  public:
+  // A packet that this process has built is not checked.
+  explicit PacketView(const PacketBytes& built) : PacketView(std::span(*built)) {}
   // `bytes` begin with a packet and may continue after it. Fails with ExitCode::data.
   static Result<PacketView> parse(std::span<const std::byte> bytes);
 
   [[nodiscard]] const PacketHeader& header() const { return header_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
   [[nodiscard]] std::vector<Lost> lost() const;
+  [[nodiscard]] bool is_metadata() const {
+    return header_.stream_id == static_cast<uint32_t>(StreamId::metadata);
+  }
 
   // Calls `visit(RecordView)` for each record, oldest first.
   template <class Visit>
@@ -100,6 +109,9 @@ class PacketView {
   }
 
  private:
+  explicit PacketView(std::span<const std::byte> packet) : bytes_(packet) {
+    std::memcpy(&header_, packet.data(), sizeof(header_));
+  }
   [[nodiscard]] size_t records_begin() const {
     return sizeof(PacketHeader) + header_.lost_count * sizeof(Lost);
   }
@@ -110,8 +122,5 @@ class PacketView {
 // Size in bytes of a packet, from its first sizeof(PacketHeader) bytes; fails with ExitCode::data
 // if they are not the beginning of a packet.
 [[nodiscard]] Result<size_t> packet_bytes(std::span<const std::byte> header);
-
-// Whole packets, immutable and shared between sinks.
-using PacketBytes = std::shared_ptr<const std::vector<std::byte>>;
 
 }  // namespace ktraced

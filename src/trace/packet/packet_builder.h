@@ -32,7 +32,7 @@ class PacketBuilder {
   PacketBuilder(const Uuid& uuid, uint32_t cpu, uint64_t start)
       : uuid_(uuid), cpu_(cpu), last_ts_(start) {}
 
-  // Adds a whole record; bytes are copied.
+  // Adds a whole record, of the size that its header says; bytes are copied.
   void add(std::span<const std::byte> bytes);
   // Events that were lost after the last record added and before the next.
   void lose(std::span<const Lost> lost);

@@ -15,6 +15,15 @@ namespace ktraced::test {
 // Counts of events by CPU.
 using CpuCounts = std::map<uint32_t, CountsById>;
 
+// The number of events in a batch.
+inline uint64_t records_in(const std::vector<PacketBytes>& batch) {
+  uint64_t records = 0;
+  for (const PacketBytes& bytes : batch)
+    if (const PacketView packet(bytes); !packet.is_metadata())
+      packet.for_each_record([&](const RecordView&) { ++records; });
+  return records;
+}
+
 class FakeDrain {
  public:
   FakeDrain(uint32_t cpus, unsigned seed) : random_(seed) {

@@ -81,8 +81,8 @@ TEST(OutputQueue, RotatesTracesBeforeTheyGrowTooLarge) {
       ++rotations;
     }
     if (!is<PacketBytes>(step)) continue;
-    const PublishedPacket packet(std::get<PacketBytes>(step));
-    if (!packet.is_metadata()) bytes += packet.size();
+    const auto& packet = std::get<PacketBytes>(step);
+    if (!PacketView(packet).is_metadata()) bytes += packet->size();
   }
   EXPECT_GE(rotations, 5U);
 }
@@ -208,10 +208,7 @@ TEST(OutputQueue, DiscardsUpToWhereTheSeriesEnds) {
   uint64_t records = 0;
   while (records == 0) {
     const auto batch = drain.batch(50);
-    for (const PacketBytes& bytes : batch) {
-      const PublishedPacket packet(bytes);
-      for (const auto& [event, count] : packet.records()) records += count;
-    }
+    records += test::records_in(batch);
     queue.push(batch);
   }
   queue.push(drain.batch(0, 9000));

@@ -15,10 +15,6 @@ namespace {
 using test::FakeDrain;
 using test::StreamChecker;
 
-std::vector<PublishedPacket> published(const std::vector<PacketBytes>& batch) {
-  return {batch.begin(), batch.end()};
-}
-
 // Moves up to `bytes` from the queue to the checker, in pieces as writev would.
 void move(SubscriberQueue& queue, StreamChecker& checker, size_t bytes) {
   while (bytes > 0 && !queue.empty()) {
@@ -44,7 +40,7 @@ TEST(SubscriberQueue, ForwardsEverythingWhileThereIsRoom) {
   for (int i = 0; i < 50; ++i) {
     auto batch = drain.batch(100);
     packets += batch.size();
-    ASSERT_TRUE(queue.push_batch(published(batch), false));
+    ASSERT_TRUE(queue.push_batch(batch, false));
   }
   move(queue, checker, SIZE_MAX);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
@@ -60,11 +56,11 @@ TEST(SubscriberQueue, CountsOfShownAndLostAreExactUnderRandomDrops) {
     SubscriberQueue queue(1000 + drain.below(10'000), 1U << 20);
     StreamChecker checker;
     for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), false));
+      ASSERT_TRUE(queue.push_batch(drain.batch(60), false));
       move(queue, checker, drain.below(4'000));
     }
     if (seed % 2 == 0)
-      ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), true));
+      ASSERT_TRUE(queue.push_batch(drain.batch(60), true));
     else
       queue.push_end();
     move(queue, checker, SIZE_MAX);
@@ -79,12 +75,12 @@ TEST(SubscriberQueue, ReportsFinalLossesWhenTheQueueHasDrained) {
   FakeDrain drain(2, 3);
   SubscriberQueue queue(2'000, 1U << 20);
   StreamChecker checker;
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.push_batch(published(drain.batch(60)), false));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.push_batch(drain.batch(60), false));
   ASSERT_GT(queue.lost_events(), 0U);
   move(queue, checker, SIZE_MAX);
   EXPECT_NE(checker.shown_and_lost(), drain.happened());
   // No more events; the next batch has only names.
-  ASSERT_TRUE(queue.push_batch(published(drain.batch(0)), false));
+  ASSERT_TRUE(queue.push_batch(drain.batch(0), false));
   move(queue, checker, SIZE_MAX);
   EXPECT_EQ(checker.shown_and_lost(), drain.happened());
   EXPECT_TRUE(checker.at_end_of_batch());
@@ -95,7 +91,7 @@ TEST(SubscriberQueue, IsBounded) {
   constexpr size_t kEvents = 100'000, kNames = 20'000;
   SubscriberQueue queue(kEvents, kNames);
   for (int i = 0; i < 2'000; ++i) {  // a metadata packet takes 80 bytes
-    EXPECT_TRUE(queue.push_batch(published(drain.batch(500)), false)) << "it has no names";
+    EXPECT_TRUE(queue.push_batch(drain.batch(500), false)) << "it has no names";
     // Slightly more than the limit: packet headers with losses, and losses reported with the last
     // names.
     ASSERT_LT(queue.queued_bytes(), kEvents + kNames + 4 * 500);
@@ -104,9 +100,9 @@ TEST(SubscriberQueue, IsBounded) {
 }
 
 // A batch without events.
-std::vector<PublishedPacket> metadata(uint64_t sequence, uint64_t until,
-                                      const std::vector<std::byte>& records) {
-  return published({build_metadata_packet(Uuid{1}, sequence, until, records)});
+std::vector<PacketBytes> metadata(uint64_t sequence, uint64_t until,
+                                  const std::vector<std::byte>& records) {
+  return {build_metadata_packet(Uuid{1}, sequence, until, records)};
 }
 
 // The metadata records that a reader gets.
@@ -179,11 +175,8 @@ TEST(SubscriberQueue, KeepsMetadataThatIsNotNamesUpToALimit) {
 TEST(SubscriberQueue, CountsTheEventsThatAReaderHasLeftAsLostWhenItEnds) {
   FakeDrain drain(4, 4);
   SubscriberQueue queue(1U << 20, 1U << 20);
-  const auto batch = published(drain.batch(500));
-  uint64_t records = 0;
-  for (const PublishedPacket& packet : batch)
-    for (const auto& [event, count] : packet.records())
-      if (!packet.is_metadata()) records += count;
+  const auto batch = drain.batch(500);
+  const uint64_t records = test::records_in(batch);
   ASSERT_GT(records, 0U);
   EXPECT_TRUE(queue.push_batch(batch, false));
   queue.end_because("enough");
@@ -218,7 +211,7 @@ TEST(SubscriberQueue, AlwaysHasRoomForTheFirstPackets) {
 TEST(SubscriberQueue, SendsPrependedPacketsBeforeQueuedBatches) {
   FakeDrain drain(2, 5);
   SubscriberQueue queue(1U << 20, 1U << 20);
-  ASSERT_TRUE(queue.push_batch(published(drain.batch(10)), false));
+  ASSERT_TRUE(queue.push_batch(drain.batch(10), false));
   // Sent later, it would break the order of watermarks.
   queue.prepend({build_metadata_packet(Uuid{}, 0, 0, {}), build_metadata_packet(Uuid{}, 1, 1, {})});
   StreamChecker checker;

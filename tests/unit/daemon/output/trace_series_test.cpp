@@ -111,9 +111,7 @@ TEST_F(TraceSeriesTest, CountsTheBytesOfFinishedTracesAndOfTheOneThatItWrites) {
   uint64_t bytes = 0;
   const auto write = [&](uint64_t until) {
     for (const PacketBytes& packet : drain.batch(20, until)) {
-      if (PacketView::parse(*packet).value().header().stream_id ==
-          static_cast<uint32_t>(StreamId::events))
-        bytes += packet->size();
+      if (!PacketView(packet).is_metadata()) bytes += packet->size();
       ASSERT_TRUE(take(series, packet));
     }
   };
@@ -142,11 +140,7 @@ TEST_F(TraceSeriesTest, RetriesTheSamePacketAfterAFailure) {
   take_all(series, batch);
   ASSERT_TRUE(series.finish_trace());
   EXPECT_EQ(manifests().at(0).begin_ns, 100U);
-  uint64_t records = 0;
-  for (const PacketBytes& packet : batch)
-    if (PublishedPacket published(packet); !published.is_metadata())
-      for (const auto& [event, count] : published.records()) records += count;
-  EXPECT_EQ(manifests().at(0).total().records, records);
+  EXPECT_EQ(manifests().at(0).total().records, test::records_in(batch));
 }
 
 TEST_F(TraceSeriesTest, RemovesAPacketThatTheDiskHasTakenInPart) {
