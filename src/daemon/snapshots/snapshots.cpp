@@ -152,29 +152,30 @@ Result<SnapshotTaken> Snapshots::swap_and_write(const SnapshotRequest& request,
 void Snapshots::take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
                              const std::function<bool()>& connected, const OnTaken& on_taken,
                              const OnWritten& on_written) {
-  if (timeout.count() == 0) return on_taken(take(request, on_written));
-  if (auto checked = check_request(request); !checked) return on_taken(propagate(checked));
-  auto added = waiting_.add(
-      {.name = request.name,
-       .connected = connected,
-       .take = [this, request, on_taken, on_written] { on_taken(take(request, on_written)); },
-       .fail =
-           [this, on_taken](const Error& error) {
-             ++counts_.refused;
-             on_taken(std::unexpected(error));
-           }},
-      timeout);
-  if (!added) return on_taken(propagate(added));
-  serve_waiting();
+  const auto take_now = [this, request, on_taken, on_written] {
+    on_taken(take(request, on_written));
+  };
+  if (timeout.count() == 0 || (waiting_.size() == 0 && !must_wait())) return take_now();
+  const auto refuse = [this, on_taken](const Error& error) {
+    ++counts_.refused;
+    on_taken(std::unexpected(error));
+  };
+  auto waits = check_request(request);
+  if (waits)
+    waits = waiting_.add(
+        {.name = request.name, .connected = connected, .take = take_now, .fail = refuse}, timeout);
+  if (!waits) refuse(waits.error());
 }
 
-// Call it whenever a bank may have become spare. While the recorder is off, take() fails with the
-// reason.
+// While the recorder is off, take() fails with the reason.
+bool Snapshots::must_wait() const {
+  const FlightRecorder& flight = tracer_.rings.flight();
+  return flight.enabled() && !flight.ready();
+}
+
+// Call it whenever a bank may have become spare.
 void Snapshots::serve_waiting() {
-  waiting_.serve([this] {
-    const FlightRecorder& flight = tracer_.rings.flight();
-    return !flight.enabled() || flight.ready();
-  });
+  waiting_.serve([this] { return !must_wait(); });
 }
 
 Result<> Snapshots::check_ready() const {

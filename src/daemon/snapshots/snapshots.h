@@ -96,7 +96,7 @@ class Snapshots {
   Result<SnapshotTaken> take(const SnapshotRequest& request, OnWritten on_written);
   // Takes a snapshot when there is a spare bank, for which it waits up to `timeout`; requests are
   // served in order. `on_taken` is called once, perhaps before this returns, and gets the errors of
-  // take() and the timeout. A request is dropped when `connected` returns false.
+  // take() and the timeout. A request that waits is dropped when `connected` returns false.
   void take_or_wait(const SnapshotRequest& request, std::chrono::milliseconds timeout,
                     const std::function<bool()>& connected, const OnTaken& on_taken,
                     const OnWritten& on_written);
@@ -150,6 +150,7 @@ class Snapshots {
   [[nodiscard]] Result<> check_request(const SnapshotRequest& request) const;
   [[nodiscard]] Result<> check_request_name(const std::string& name) const;
   [[nodiscard]] Result<> check_ready() const;
+  [[nodiscard]] bool must_wait() const;
   void serve_waiting();
   [[nodiscard]] LostByCpu unrecorded() const;
   void mask(SnapshotJob& job) const;

@@ -84,12 +84,14 @@ TEST_F(MetricsEndpoint, ReportsOnAUnixSocketWhatStatusReports) {
   EXPECT_LE(value_in(text, kSwitches), after);
   EXPECT_EQ(value_in(text, "ktraced_flight_memory_bytes"),
             daemon.call("status")["flight"]["bytes"].get<double>());
-  daemon.call("snapshot.take", {{"wait", true}});
+  daemon.call("snapshot.take", {{"name", "a"}, {"wait", true}});
+  daemon.call_error("snapshot.take", {{"name", "a"}, {"wait", true}});
   std::string later;
   // A reading is used again for a while.
   EXPECT_TRUE(eventually([&] {
     later = metrics();
-    return value_in(later, R"(ktraced_snapshots_total{result="success"})") == 1;
+    return value_in(later, R"(ktraced_snapshots_total{result="success"})") == 1 &&
+           value_in(later, R"(ktraced_snapshots_total{result="refused"})") == 1;
   })) << later;
   EXPECT_EQ(value_in(later, "ktraced_snapshots_stored"), 1);
   EXPECT_GT(value_in(later, "ktraced_snapshot_last_duration_seconds"), 0);
