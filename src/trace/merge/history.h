@@ -78,8 +78,6 @@ class History {
   [[nodiscard]] uint64_t read_until() const { return released_until_; }
   // Packets that have been read.
   [[nodiscard]] uint64_t packets() const { return packets_; }
-  // Packets in memory, at most one of each file that is open.
-  [[nodiscard]] size_t resident_packets() const { return merger_.pending_packets(); }
 
  private:
   // A file that is being read, and up to when its records are in the merger.

@@ -40,7 +40,6 @@ class LostNames {
   // Adds what the record says; ignores records of other kinds.
   void add(RecordView record);
   void add(const LostNamesWindow& window);
-  [[nodiscard]] const std::vector<LostNamesWindow>& windows() const { return windows_; }
   // A sentence without its end; empty: nothing was lost.
   [[nodiscard]] std::string text() const;
   // Were all command lines read? Those for which there was no room are in text().

@@ -42,10 +42,7 @@ class NameLog {
   // since.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // The times in which names are missing: as the records say, and beyond the limit. And whether
-  // the records say that command lines are missing.
-  [[nodiscard]] const LostNames& lost() const { return lost_; }
-  // What is missing, as sentences without their ends.
+  // What is missing, as the records say and beyond the limits: sentences without their ends.
   [[nodiscard]] std::vector<std::string> problems() const;
 
   // The contents of tasks.json, caches.json, cgroups.json and commands.json, one entry per line.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/metadata/lost_names.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "trace/metadata/account_record.h"
 
@@ -33,8 +36,6 @@ TEST(LostNames, JoinsNeighborsInAnyOrder) {
   lost.add({.from = 2 * kSecond, .until = 3 * kSecond});
   lost.add({.from = 1 * kSecond, .until = 2 * kSecond});
   lost.add({.from = 3 * kSecond + kSecond / 2, .until = 4 * kSecond});
-  EXPECT_EQ(lost.windows(), (std::vector<LostNamesWindow>{{1 * kSecond, 4 * kSecond},
-                                                          {9 * kSecond, 10 * kSecond}}));
   EXPECT_EQ(lost.text(),
             "threads may carry wrong names from 1.000 to 4.000 s, from 9.000 to 10.000 s after "
             "boot: names that they got then are missing");
@@ -61,9 +62,10 @@ TEST(LostNames, AreBounded) {
   LostNames lost;
   for (uint64_t i = 1; i <= 1000; ++i)
     lost.add({.from = 10 * i * kSecond, .until = (10 * i + 1) * kSecond});
-  EXPECT_EQ(lost.windows().size(), LostNames::kMaxWindows);
-  EXPECT_EQ(lost.windows().front().from, 10 * kSecond);
-  EXPECT_EQ(lost.windows().back().until, 10'001 * kSecond);
+  const std::string text = lost.text();
+  EXPECT_EQ(std::ranges::count(text, ','), LostNames::kMaxWindows - 1) << text;
+  EXPECT_THAT(text, testing::HasSubstr(" names from 10.000 to "));
+  EXPECT_THAT(text, testing::HasSubstr(" to 10001.000 s after boot"));
 }
 
 }  // namespace

@@ -12,6 +12,9 @@ namespace ktraced {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kMs = 1'000'000;
 
 std::vector<std::string> names_of(const NameLog& log, uint32_t tid) {
   std::vector<std::string> names;
@@ -23,25 +26,25 @@ std::vector<std::string> names_of(const NameLog& log, uint32_t tid) {
 
 TEST(NameLog, KeepsFirstAndLastNamesBeyondItsLimitAndSaysSo) {
   NameLog log({.tasks = 10});
-  log.add(test::task_name(8, 1, 8, "quiet"));
+  log.add(test::task_name(8, 1 * kMs, 8, "quiet"));
   for (uint64_t i = 0; i < 100; ++i)
-    log.add(test::task_name(7, 100 + i, 7, "r" + std::to_string(i)));
-  log.add(test::task_name(9, 300, 9, "late"));
-  log.add(test::task_name(8, 400, 8, "renamed"));
+    log.add(test::task_name(7, (100 + i) * kMs, 7, "r" + std::to_string(i)));
+  log.add(test::task_name(9, 300 * kMs, 9, "late"));
+  log.add(test::task_name(8, 400 * kMs, 8, "renamed"));
   EXPECT_THAT(names_of(log, 7),
               ElementsAre("r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r99"));
   EXPECT_THAT(names_of(log, 8), ElementsAre("quiet", "renamed"));
   EXPECT_THAT(names_of(log, 9), ElementsAre("late"));
-  EXPECT_THAT(log.lost().windows(), ElementsAre(LostNamesWindow{.from = 109, .until = 199}));
+  EXPECT_THAT(log.problems(), ElementsAre(HasSubstr("names from 0.109 to 0.199 s")));
 }
 
 TEST(NameLog, KeepsTheLastNameIfAnOlderOneComesBeyondItsLimit) {
   NameLog log({.tasks = 1});
-  log.add(test::task_name(7, 50, 7, "last"));
-  log.add(test::task_name(7, 20, 7, "older"));
+  log.add(test::task_name(7, 50 * kMs, 7, "last"));
+  log.add(test::task_name(7, 20 * kMs, 7, "older"));
   EXPECT_THAT(names_of(log, 7), ElementsAre("last"));
-  EXPECT_THAT(log.lost().windows(), ElementsAre(LostNamesWindow{.from = 20, .until = 50}));
-  log.add(test::task_name(7, 60, 7, "next"));
+  EXPECT_THAT(log.problems(), ElementsAre(HasSubstr("names from 0.020 to 0.050 s")));
+  log.add(test::task_name(7, 60 * kMs, 7, "next"));
   EXPECT_THAT(names_of(log, 7), ElementsAre("last", "next"));
 }
 
@@ -64,10 +67,10 @@ TEST(NameLog, KeepsTheFirstControlGroupsAndCommandLinesUpToALimitAndSaysSo) {
   std::vector<std::byte> command;
   append_command_record({.pid = 7, .read_ns = 2, .start_ns = 1, .text = "late"}, command);
   log.add(command);
-  EXPECT_THAT(log.problems(), ElementsAre(testing::HasSubstr("there were more than 1 MiB")));
+  EXPECT_THAT(log.problems(), ElementsAre(HasSubstr("there were more than 1 MiB")));
   EXPECT_LT(log.cgroups_json().size(), size_t{1} << 20);
-  EXPECT_THAT(log.cgroups_json(), testing::HasSubstr("{\"id\":1500,\"path\":\"/renamed\"}"));
-  EXPECT_THAT(log.commands_json(), testing::Not(testing::HasSubstr("late")));
+  EXPECT_THAT(log.cgroups_json(), HasSubstr("{\"id\":1500,\"path\":\"/renamed\"}"));
+  EXPECT_THAT(log.commands_json(), testing::Not(HasSubstr("late")));
 }
 
 TEST(NameLog, CarriesTheControlGroupsOfItsThreads) {
@@ -84,9 +87,9 @@ TEST(NameLog, CarriesTheControlGroupsOfItsThreads) {
 TEST(NameLog, SaysWhichNamesAreMissing) {
   NameLog log;
   log.add(test::task_name(7, 1, 7, "a"));
-  EXPECT_EQ(log.lost().text(), "");
-  log.add(lost_names_record({.from = 5, .until = 6}));
-  EXPECT_THAT(log.lost().windows(), ElementsAre(LostNamesWindow{.from = 5, .until = 6}));
+  EXPECT_THAT(log.problems(), testing::IsEmpty());
+  log.add(lost_names_record({.from = 5 * kMs, .until = 6 * kMs}));
+  EXPECT_THAT(log.problems(), ElementsAre(HasSubstr("names from 0.005 to 0.006 s")));
 }
 
 }  // namespace
