@@ -16,7 +16,6 @@
 #include "base/text/plain_text.h"
 #include "ctl/command_line/command_line.h"
 #include "ctl/commands/commands.h"
-#include "ctl/commands/trace_paths.h"
 #include "ctl/completion/completion.h"
 #include "ctl/html/html_report.h"
 #include "ctl/reports/report.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "schema/named_meaning.h"
-
+// Numbers whose names are known although the schema calls them plain numbers.
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {

@@ -85,4 +85,14 @@ struct ExitStatus {
 // Names of allocation flags as the kernel prints gfp_flags: "GFP_KERNEL|__GFP_ZERO", "none" for 0.
 [[nodiscard]] std::string gfp_names(uint32_t flags, const std::vector<FlagName>& table);
 
+// ---- numbers with names although the schema calls them plain numbers (named_meaning.cpp) ----
+
+// The meaning by which the values of the event's field have names. It differs from the field's own
+// for words of flags that the kernel's format declares as integers (clone_flags of task_newtask),
+// and for sa_flags of signal_deliver. Only for texts: JSON, CTF and SQL keep the field's own.
+[[nodiscard]] Meaning named_meaning(const Event& event, const Field& field);
+
+// The event with these meanings.
+[[nodiscard]] Event with_named_meanings(Event event);
+
 }  // namespace ktraced

@@ -37,7 +37,7 @@ enum class Meaning : uint8_t {
   errno_nr,
   exit_code,
   clone_flags,
-  sa_flags,  // of a signal's handler; records have plain numbers: see named_meaning.h
+  sa_flags,  // of a signal's handler; records have plain numbers: see names.h
   boolean,
   failed_fields,  // bit N is set if field N of the probe could not be read
   text,           // char array: fixed, or the record's trailing NUL-terminated string

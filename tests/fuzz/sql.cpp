@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "ctl/query/database.h"
-#include "ctl/tables/all_tables.h"
+#include "ctl/tables/tables.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/recorded.h"
 #include "trace/merge/history.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "schema/annotations.h"
-#include "schema/named_meaning.h"
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The options of reports.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/text/c_text.h"
-#include "ctl/command_line/report_options.h"
+#include "base/text/suggest.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
+#include "ctl/csv/report_csv.h"
 #include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
@@ -23,6 +27,54 @@
 
 namespace ktraced {
 namespace {
+
+// Accepts one of these names, of which `kind` says what they name.
+auto one_of(const char* kind, std::vector<std::string> names) {
+  return [kind, names = std::move(names)](const std::string& text) {
+    if (std::ranges::find(names, text) != names.end()) return std::string();
+    return unknown_name(kind, text, names, fmt::format("there are {}", fmt::join(names, ", ")));
+  };
+}
+
+// `top` has the default.
+void add_top(CLI::App* sub, uint64_t& top) {
+  sub->add_option_function<std::string>(
+         "--top",
+         [&top](const std::string& text) {
+           top = ReportCommand::kAllRows;
+           if (text != "all") std::from_chars(text.data(), text.data() + text.size(), top);
+         },
+         fmt::format("Rows of each table, or all ({})", top))
+      ->check([](const std::string& text) {
+        uint64_t rows = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
+        const bool is_number = error == std::errc() && end == text.data() + text.size();
+        if (text == "all" || (is_number && rows != 0)) return std::string();
+        return fmt::format("'{}' is not a number above 0, nor 'all'", text);
+      })
+      ->type_name("N|all");
+}
+
+// --csv and --table for a report of the kind that `report` has.
+void add_csv(CLI::App* sub, ReportCommand& report) {
+  auto* csv = sub->add_flag("--csv", report.csv, "Print one table as comma-separated values");
+  const auto tables = csv_table_names(report.kind);
+  sub->add_option(
+         "--table", report.table,
+         fmt::format("With --csv: {} (the default is {})", fmt::join(tables, ", "), tables.front()))
+      ->needs(csv)
+      ->check(one_of("table", tables))
+      ->type_name("TABLE");
+}
+
+// --by with the sort keys of its rows, the default first.
+void add_by(CLI::App* sub, std::string& by, const std::vector<std::string>& keys) {
+  sub->add_option("--by", by,
+                  fmt::format("What rows are sorted by: {} (the default is {})",
+                              fmt::join(keys, ", "), keys.front()))
+      ->check(one_of("sort key", keys))
+      ->type_name("WHAT");
+}
 
 // The first argument of the report on wakeups. No task can have some names, which are refused. A
 // trace in this place is a mistake: other reports have it there.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "ctl/input/options.h"
@@ -28,6 +29,13 @@ namespace ktraced {
 
 // Writing a snapshot takes as long as the disk needs.
 inline constexpr std::chrono::seconds kSnapshotTimeout{3600};
+
+// The trace directories that the arguments of a command name. An argument is a path, or the name of
+// a snapshot in `store`. If `store` is empty and the path does not exist, the snapshot directory of
+// the daemon at `socket` is used. Fails with ExitCode::data if neither exists.
+[[nodiscard]] Result<std::vector<std::string>> trace_paths(const std::vector<std::string>& words,
+                                                           const std::string& store,
+                                                           const std::string& socket);
 
 // Prints the events of trace directories as one history, in the same way as `stream` prints live
 // events. Needs no daemon and no privileges. If something cannot be read, prints everything else

@@ -20,7 +20,7 @@
 #include "ctl/query/result_printer.h"
 #include "ctl/query/shell.h"
 #include "ctl/selection/time_selection.h"
-#include "ctl/tables/all_tables.h"
+#include "ctl/tables/tables.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/trace_paths.h"
-
+// Resolves the arguments of a command to trace directories.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "base/text/json_access.h"
 #include "base/text/suggest.h"
+#include "ctl/commands/commands.h"
 #include "ctl/live/rpc_client.h"
 #include "trace/directory/trace_directory.h"
 

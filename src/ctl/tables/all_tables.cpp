@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/tables/all_tables.h"
-
+// All tables of a query.
 #include <algorithm>
 #include <iterator>
 #include <utility>

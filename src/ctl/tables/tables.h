@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The tables over traces besides those of events. What `input` refers to must outlive them.
+// The tables over traces, which are not read before a query does. What `input` refers to must
+// outlive them.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "ctl/query/query_table.h"
 #include "ctl/tables/table_input.h"
 
 namespace ktraced {
+
+// All tables: those below, and those of the events.
+[[nodiscard]] std::vector<std::unique_ptr<QueryTable>> all_tables(const TableInput& input);
 
 // Tables of what lasts: system calls, their paths, runs on a CPU, waits for a CPU, allocations. The
 // intervals are those of the reports: see analysis/intervals.

@@ -11,7 +11,6 @@
 #include "decoders/text/kernel_time.h"
 #include "decoders/text/safe_text.h"
 #include "schema/annotations.h"
-#include "schema/named_meaning.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 #include "trace/packet/word_text.h"

@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <ranges>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "kernel/calls/call_functions.h"
-#include "kernel/calls/call_pins.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
 #include "schema/names.h"
@@ -24,6 +25,8 @@ extern "C" {
 
 namespace ktraced {
 namespace {
+
+constexpr std::string_view kEnter = "enter_", kReturn = "return_";
 
 // A program of bpf/call.bpf.c.
 struct CallProgram {
@@ -182,6 +185,21 @@ void set_string_arguments(struct control& control) {
   for (uint32_t abi = 0; abi < SYSCALL_ABIS; ++abi)
     for (int32_t nr = 0; nr < SYSCALL_MAX; ++nr)
       control.string_args[abi][nr] = string_arguments(abi, syscall_name(abi, nr));
+}
+
+std::string call_pin_name(const std::string& function, uint16_t place) {
+  return fmt::format("{}{}", place == CALL_ENTERED ? kEnter : kReturn, function);
+}
+
+std::vector<std::string> functions_of_pins(const std::vector<std::string>& names) {
+  std::set<std::string_view> pinned;
+  for (const std::string_view name : names)
+    for (const std::string_view place : {kEnter, kReturn})
+      if (name.starts_with(place)) pinned.insert(name.substr(place.size()));
+  if (pinned.empty()) return {};
+  std::vector<std::string> functions = CallFunctions::possible();
+  std::erase_if(functions, [&](const std::string& name) { return !pinned.contains(name); });
+  return functions;
 }
 
 }  // namespace ktraced

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 
 #include "base/text/suggest.h"
 #include "kernel/programs/kernel_btf.h"
-#include "kernel/programs/program_stub.h"
 #include "kernel/tracepoints/print_text.h"
 
 namespace ktraced {
@@ -33,6 +33,30 @@ Fd open_perf_event(uint64_t tracepoint) {
 
 std::unexpected<Error> cannot_attach(const std::string& name, int error) {
   return fail(ExitCode::unavailable, "cannot attach to tracepoint {}: {}", name, errno_text(error));
+}
+
+// A program of a few instructions that tail-calls the one of all tracepoints in the map `programs`.
+// The kernel counts missed hits per program, so each event with its own count needs its own
+// program. Verifying this one takes microseconds; a copy of the program itself took tens of
+// milliseconds.
+Result<Fd> load_stub(int programs) {
+  constexpr uint8_t kLoadWide = BPF_LD | BPF_IMM | BPF_DW, kMove = BPF_ALU64 | BPF_MOV | BPF_K;
+  // The context is in register 1 already.
+  const std::array<bpf_insn, 6> code = {{
+      {.code = kLoadWide, .dst_reg = BPF_REG_2, .src_reg = BPF_PSEUDO_MAP_FD, .imm = programs},
+      {},  // upper half of the load
+      {.code = kMove, .dst_reg = BPF_REG_3, .imm = DYNAMIC_PROGRAM_TRACEPOINT},
+      {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call},
+      {.code = kMove, .dst_reg = BPF_REG_0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT},
+  }};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  Fd stub(std::max(-1, bpf_prog_load(BPF_PROG_TYPE_TRACEPOINT, "event_stub", "Dual BSD/GPL",
+                                     code.data(), code.size(), &options)));
+  if (!stub)
+    return fail(ExitCode::unavailable, "the kernel refuses the program of an event: {}",
+                errno_text(errno));
+  return stub;
 }
 
 }  // namespace
@@ -141,7 +165,7 @@ Result<> Tracepoints::make_callable() {
 
 Result<Fd> Tracepoints::load(const DynamicEvent& /*event*/) {
   if (auto callable = make_callable(); !callable) return propagate(callable);
-  return load_tracepoint_stub(object_.map_fd("dynamic_programs"), DYNAMIC_PROGRAM_TRACEPOINT);
+  return load_stub(object_.map_fd("dynamic_programs"));
 }
 
 Result<std::vector<Fd>> Tracepoints::attach(const DynamicEvent& event, int program) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl/commands/trace_paths.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ctl/commands/commands.h"
 #include "unit/ctl/live/fake_daemon.h"
 #include "unit/support/trace_directory.h"
 

@@ -12,7 +12,7 @@
 
 #include "ctl/query/database.h"
 #include "ctl/selection/selection.h"
-#include "ctl/tables/all_tables.h"
+#include "ctl/tables/tables.h"
 #include "trace/merge/history.h"
 #include "unit/support/schema.h"
 #include "unit/support/trace_directory.h"

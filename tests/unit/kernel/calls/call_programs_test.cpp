@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/calls/call_pins.h"
+#include "kernel/calls/call_programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
