@@ -58,7 +58,6 @@ class Merger {
 
   // Bytes of held packets: the caller bounds them by releasing in time.
   [[nodiscard]] size_t pending_bytes() const { return pending_bytes_; }
-  [[nodiscard]] bool empty() const { return runs_.empty(); }
 
  private:
   // A packet whose items before the cursor have been released.

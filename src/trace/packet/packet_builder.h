@@ -41,7 +41,6 @@ class PacketBuilder {
   // Counts the records that have not been taken as losses; returns how many.
   uint64_t discard();
 
-  [[nodiscard]] bool empty() const { return segments_.empty(); }
   // Records whose time had to be changed.
   [[nodiscard]] uint64_t late_records() const { return late_records_; }
 

@@ -60,7 +60,6 @@ TEST_F(MergerTest, OrdersRecordsOfCpusByTime) {
   push(1, {2, 3, 9});
   push(0, {8});
   EXPECT_EQ(release(UINT64_MAX), "0:1 1:2 1:3 0:4 0:7 0:8 1:9");
-  EXPECT_TRUE(merger_.empty());
   EXPECT_EQ(merger_.pending_bytes(), 0U);
 }
 
@@ -130,7 +129,6 @@ TEST_F(MergerTest, PlacesLossesBeforeTheRecordTheyPrecede) {
 
 TEST_F(MergerTest, KeepsNothingOfEmptyPackets) {
   push({.cpu = 0, .begin = 5, .end = 6});
-  EXPECT_TRUE(merger_.empty());
   EXPECT_EQ(merger_.pending_bytes(), 0U);
 }
 
