@@ -11,7 +11,7 @@
 #include "decoders/json/json_decoder.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/recorded.h"
-#include "kernel/symbols/gfp_format.h"
+#include "kernel/symbols/gfp_flags.h"
 #include "kernel/tracepoints/c_expression.h"
 #include "kernel/tracepoints/print_text.h"
 #include "schema/schema_json.h"

@@ -10,7 +10,6 @@
 
 #include "base/files/read_file.h"
 #include "kernel/programs/kernel_btf.h"
-#include "kernel/symbols/gfp_format.h"
 
 namespace ktraced {
 

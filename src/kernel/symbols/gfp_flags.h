@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "kernel/tracepoints/c_expression.h"
 #include "schema/schema.h"
 
@@ -20,6 +22,12 @@ struct GfpFlags {
 // The table of the running kernel: from tracefs if it can be read, else from BTF,
 // which has the flags since 6.9.
 [[nodiscard]] GfpFlags probe_gfp_flags();
+
+// The table of __print_flags(REC->gfp_flags, …) in `format`, the text of events/kmem/kmalloc/format
+// in tracefs (gfp_format.cpp). Some kernels from 6.9 on leave names of enum constants in it. Fails
+// with ExitCode::data.
+[[nodiscard]] Result<std::vector<FlagName>> gfp_flags_from_format(std::string_view format,
+                                                                  const Constants& constants);
 
 // The enum constants ___GFP_*_BIT of a kernel's BTF; empty before 6.9.
 [[nodiscard]] Constants gfp_bits(const btf* btf);

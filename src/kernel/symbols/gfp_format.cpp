@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/symbols/gfp_format.h"
-
+// GFP flag names from the format file of the kmalloc trace event.
 #include <cctype>
 #include <cstdint>
 #include <optional>
 #include <utility>
+
+#include "kernel/symbols/gfp_flags.h"
 
 namespace ktraced {
 

@@ -9,7 +9,6 @@
 #include <regex>
 #include <string>
 
-#include "kernel/symbols/gfp_format.h"
 #include "schema/names.h"
 #include "unit/kernel/probes/small_btf.h"
 
