@@ -10,7 +10,7 @@
  *  - every record begins with struct record and is a multiple of 8 bytes;
  *  - at most one trailing `char name[]`, NUL-terminated; then the data of fields of the
  *    type located_text_t or located_words_t, one after another; then zeros to the next multiple of 8
- *    (record.size is the total size);
+ *    (record.size is the total size, and says in its lowest bits in which context it was made);
  *  - event numbers are append-only; a retired number is never used again;
  *  - tags on the struct, which everything that shows the event derives from:
  *      GROUP, DOC     its group and what happens;
@@ -99,10 +99,24 @@ enum {
 	LOCATED_WORD_BLANK = 0x1f,
 };
 
+/* In which context the CPU was when a record was made: the lowest bits of record.size. In an interrupt,
+ * the current thread is the one that was interrupted. */
+enum record_context {
+	CONTEXT_UNKNOWN = 0, /* this kernel does not say, or the trace is of an earlier version */
+	CONTEXT_TASK = 1,
+	CONTEXT_SOFTIRQ = 2,
+	CONTEXT_HARDIRQ = 3,
+	CONTEXT_HARDIRQ_IN_SOFTIRQ = 4,
+	CONTEXT_NMI_IN_HARDIRQ = 5,
+	CONTEXT_NMI_IN_NESTED_HARDIRQ = 6, /* in a hard interrupt of a soft one */
+	CONTEXT_NMI = 7,
+	RECORD_CONTEXT = 7, /* these bits */
+};
+
 struct record {
 	u64 ts;   /* ns, CLOCK_BOOTTIME */
 	u16 id;   /* enum event_id */
-	u16 size; /* whole record in bytes, a multiple of 8 */
+	u16 size; /* whole record in bytes, a multiple of 8 | enum record_context */
 	u32 tid;  /* current thread; 0: the idle task */
 };
 

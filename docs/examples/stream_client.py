@@ -14,10 +14,11 @@ import struct
 import sys
 import time
 
-PROTOCOL = 4
+PROTOCOL = 5
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
+CONTEXT = 7                               # these bits of the size are the context of the record
 ACCOUNT = struct.Struct("<IIQQQQ")        # event id, reserved, recorded, filtered, dropped, missed
 NAME_TASK, NAME_SLAB_CACHE, NAME_EVENT, SESSION_ACCOUNT = 1, 2, 3, 5
 INTEGERS = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
@@ -87,6 +88,7 @@ class Reader:
             at += LOST.size
         while at < len(data):
             ts, record_id, size, tid = RECORD.unpack_from(data, at)
+            size &= ~CONTEXT
             if stream == 1 and record_id == NAME_EVENT:  # one that the schema does not have yet
                 event = json.loads(text(data[at + RECORD.size:at + size]))
                 self.events.setdefault(event["id"], event)

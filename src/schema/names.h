@@ -48,6 +48,15 @@ struct SignalCode {
 
 // ---- tasks (task_names.cpp) ----
 
+// "task", "softirq", "hardirq" or "nmi": the innermost one. Empty: unknown. `context`: a
+// record_context.
+[[nodiscard]] std::string_view context_name(uint32_t context);
+// The bits TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ and TRACE_FLAG_NMI of the kernel's tracer. Its
+// other flags are not known.
+[[nodiscard]] uint8_t context_flags(uint32_t context);
+// In the third place of the kernel's latency format: 'h', 's', 'H' …; '.' for a task, or unknown.
+[[nodiscard]] char context_letter(uint32_t context);
+
 // What the kernel keeps of a task's name, without the NUL.
 inline constexpr size_t kCommBytes = 15;
 // Why no task has a name of this pattern, a name or the beginning of one and '*', as the end of a

@@ -113,6 +113,7 @@ class Schema {
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
 
   std::vector<FlagName> gfp_flags;  // names from this kernel's trace formats; may be empty
+  bool contexts = false;            // do records say in which context they were made?
 
  private:
   std::vector<Event> events_;

@@ -248,13 +248,17 @@ json schema_to_json(const Schema& schema) {
   for (const Event& event : schema.events()) events.push_back(event_to_json(event));
   for (const FlagName& flag : schema.gfp_flags)
     flags.push_back({{"mask", fmt::format("{:#x}", flag.mask)}, {"name", flag.name}});
-  return {{"events", std::move(events)}, {"gfp_flags", std::move(flags)}};
+  return {{"events", std::move(events)},
+          {"gfp_flags", std::move(flags)},
+          {"contexts", schema.contexts}};
 }
 
 Result<Schema> schema_from_json(const json& document) {
   if (!document.is_object() || !document.contains("events") || !document["events"].is_array())
     return bad("top level", "it has no list 'events'");
   Schema schema;
+  if (!read(document, "contexts", schema.contexts))
+    return bad("contexts", "it is neither true nor false");
   if (auto added = add_events(document["events"], schema); !added) return propagate(added);
   auto flags = document.find("gfp_flags");
   if (flags == document.end()) return schema;

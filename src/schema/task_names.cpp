@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <fmt/format.h>
 
+#include <array>
+
 #include "bpf/records.h"
 #include "schema/names.h"
 
@@ -17,6 +19,23 @@ constexpr uint32_t kPreempted = 0x100;
 constexpr std::string_view kStateLetters = "SDTtXZPI";
 
 constexpr uint64_t kExitSignalMask = 0x7f;  // bit 0x80 is CLONE_NEWTIME
+
+struct ContextNames {
+  std::string_view name;
+  uint8_t flags = 0;  // enum trace_flag_type of the kernel's include/linux/trace_events.h
+  char letter = '.';  // trace_print_lat_fmt() of its kernel/trace/trace_output.c
+};
+constexpr uint8_t kHardirq = 0x08, kSoftirq = 0x10, kNmi = 0x40;
+// By record_context.
+constexpr std::array<ContextNames, 8> kContexts = {{{},
+                                                    {"task"},
+                                                    {"softirq", kSoftirq, 's'},
+                                                    {"hardirq", kHardirq, 'h'},
+                                                    {"hardirq", kHardirq | kSoftirq, 'H'},
+                                                    {"nmi", kNmi | kHardirq, 'Z'},
+                                                    {"nmi", kNmi | kHardirq | kSoftirq, 'Z'},
+                                                    {"nmi", kNmi, 'z'}}};
+static_assert(kContexts.size() == RECORD_CONTEXT + 1);
 
 std::string signal_text(int32_t signal) {
   std::string_view name = signal_name(signal);
@@ -39,6 +58,12 @@ bool comm_matches(std::string_view comm, std::string_view pattern) {
   if (pattern.ends_with('*')) return comm.starts_with(pattern.substr(0, pattern.size() - 1));
   return comm == pattern;
 }
+
+std::string_view context_name(uint32_t context) { return kContexts[context & RECORD_CONTEXT].name; }
+
+uint8_t context_flags(uint32_t context) { return kContexts[context & RECORD_CONTEXT].flags; }
+
+char context_letter(uint32_t context) { return kContexts[context & RECORD_CONTEXT].letter; }
 
 std::string task_state_letters(uint32_t state) {
   std::string letters;

@@ -25,11 +25,11 @@ void for_each_record(std::string_view input, Visit&& visit) {
     record header;
     std::memcpy(&header, input.data(), sizeof(header));
     const size_t left = input.size() / 8 * 8;
-    size_t size = std::max<size_t>(header.size / 8 * 8, sizeof(header));
+    size_t size = std::max<size_t>(size_of(header), sizeof(header));
     size = std::min(size, std::min<size_t>(left, 65528));
     bytes.resize(size);
     std::memcpy(bytes.data(), input.data(), size);
-    header.size = static_cast<u16>(size);
+    header.size = static_cast<u16>(size | (header.size & RECORD_CONTEXT));
     std::memcpy(bytes.data(), &header, sizeof(header));
     bytes.shrink_to_fit();  // so that AddressSanitizer knows the end
     visit(RecordView(bytes.data()));

@@ -51,7 +51,7 @@ def records(trace: pathlib.Path) -> list[bytes]:
     for packet in packets(trace):
         at = PACKET_HEADER + LOST * struct.unpack_from("<I", packet, PACKET_HEADER - 4)[0]
         while at < len(packet):
-            size = struct.unpack_from("<H", packet, at + 10)[0]
+            size = struct.unpack_from("<H", packet, at + 10)[0] & ~7
             found.append(packet[at : at + size])
             at += size
     return found

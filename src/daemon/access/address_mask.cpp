@@ -192,6 +192,7 @@ std::vector<std::byte> AddressMask::masked_metadata(std::span<const std::byte> r
 Schema without_addresses(Schema schema) {
   Schema blanked;
   blanked.gfp_flags = std::move(schema.gfp_flags);
+  blanked.contexts = schema.contexts;
   for (Event event : schema.events()) {
     blank_addresses(event.doc);
     blank_addresses(event.print);

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "trace/packet/packet.h"
-
 namespace ktraced {
 
 ArenaRing ArenaRing::make(std::span<std::byte> memory, size_t bytes, size_t wakeup) {
@@ -37,7 +35,7 @@ bool ArenaRing::valid() const {
 
 bool ArenaRing::is_record(std::span<const std::byte> bytes) {
   const size_t size = bytes.size();
-  if (size < sizeof(record) || size % 8 != 0 || size > RECORD_MAX) return false;
+  if (size < sizeof(record) || size > RECORD_MAX) return false;
   const uint16_t id = RecordView(bytes.data()).id();
   return id != 0 && id < EVENT_ID_MAX;
 }

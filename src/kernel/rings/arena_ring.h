@@ -9,6 +9,7 @@
 #include <span>
 
 #include "bpf/shared_state.h"
+#include "trace/packet/packet.h"
 
 namespace ktraced {
 
@@ -44,15 +45,15 @@ class ArenaRing {
     uint64_t at = from;
     while (at < until) {
       const std::byte* place = data() + (at & mask_);
-      const uint16_t size = size_word(place).load(std::memory_order_acquire);
-      if (size == 0) break;
-      const std::span bytes(place, size);
+      const uint16_t word = size_word(place).load(std::memory_order_acquire);
+      if (word == 0) break;
+      const std::span bytes(place, size_of({.ts = 0, .id = 0, .size = word, .tid = 0}));
       if (!is_record(bytes)) {
         if (at == from) fail_damaged();
         break;
       }
       visit(at, bytes);
-      at += size;
+      at += bytes.size();
     }
     return at;
   }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "kernel/pins/map_layout.h"
+#include "trace/packet/packet.h"
 
 namespace ktraced {
 namespace {
@@ -24,8 +25,8 @@ constexpr size_t kChunk = 64;
 constexpr int kAttempts = 64;
 
 bool is_record(const record& header) {
-  return header.size >= sizeof(header) && header.size % 8 == 0 && header.size <= FLIGHT_SPILL &&
-         header.id != 0 && header.id < EVENT_ID_MAX;
+  return size_of(header) >= sizeof(header) && size_of(header) <= FLIGHT_SPILL && header.id != 0 &&
+         header.id < EVENT_ID_MAX;
 }
 
 // The header of a record that a program may be writing.
@@ -41,11 +42,11 @@ record load_header(const std::byte* at) {
 bool visit_newest_first(uint64_t reach, auto&& at, auto&& visit) {
   record header;
   // Even the header of the oldest record may be overwritten.
-  for (uint64_t offset = 0; offset + sizeof(header) <= reach; offset += header.size) {
+  for (uint64_t offset = 0; offset + sizeof(header) <= reach; offset += size_of(header)) {
     std::memcpy(&header, at(offset), sizeof(header));
     if (!is_record(header)) return false;
     // The newest record may have overwritten part of it.
-    if (offset + header.size > reach) break;
+    if (offset + size_of(header) > reach) break;
     visit(header);
   }
   return true;
@@ -102,8 +103,8 @@ FlightRing::Walk FlightRing::walk() const {
   walk.intact = visit_newest_first(
       history_bytes(), [&](uint64_t offset) { return at(walk.head + offset); },
       [&](const record& header) {
-        walk.bytes += header.size;
-        walk.sizes.push_back(static_cast<uint8_t>(header.size / 8));
+        walk.bytes += size_of(header);
+        walk.sizes.push_back(static_cast<uint8_t>(size_of(header) / 8));
       });
   return walk;
 }
@@ -119,14 +120,14 @@ FlightRing::Kept FlightRing::read_kept(uint64_t head) const {
     while (chunk.size() < kChunk && offset + sizeof(record) <= room) {
       const record header = load_header(at(head + offset));
       if (!is_record(header)) break;
-      offset += header.size;
+      offset += size_of(header);
       chunk.push_back(header);
     }
     std::atomic_thread_fence(std::memory_order_acquire);
     room = bytes_ - std::min<uint64_t>(bytes_, written_bytes() - (0 - head));
     for (const record& header : chunk) {
-      if (kept.bytes + header.size > room) break;
-      kept.bytes += header.size;
+      if (kept.bytes + size_of(header) > room) break;
+      kept.bytes += size_of(header);
       kept.oldest_ns = header.ts;
       ++kept.records[header.id];
       if (kept.newest.size() < kChunk) kept.newest.push_back(header);
@@ -141,7 +142,7 @@ FlightRing::Kept FlightRing::read_kept(uint64_t head) const {
 bool FlightRing::is_written(uint64_t head, const Kept& kept) const {
   return std::ranges::all_of(kept.newest, [&](const record& header) {
     const record now = load_header(at(head));
-    head += header.size;
+    head += size_of(header);
     return std::memcmp(&header, &now, sizeof(now)) == 0 && header.ts >= kept.oldest_ns;
   });
 }

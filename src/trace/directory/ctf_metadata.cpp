@@ -177,9 +177,13 @@ stream {{
     boottime_t timestamp;
     uint16_t id;
   }} align(64);
-  /* A structure begins where its widest alignment allows: this one right behind the id. */
+  /* A structure begins where its widest alignment allows: this one right behind the id. The record has
+     8 * words bytes. */
   event.context := struct {{
-    uint16_t size;
+    enum : integer {{ size = 3; align = 16; signed = false; }} {{
+      unknown, task, softirq, hardirq, hardirq_in_softirq, nmi_in_hardirq, nmi_in_nested_hardirq, nmi
+    }} context;
+    integer {{ size = 13; align = 1; signed = false; }} words;
     integer {{ size = 32; align = 16; signed = false; }} tid;
   }};
 }};

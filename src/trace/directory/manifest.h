@@ -40,7 +40,7 @@ enum class TraceKind { snapshot, recording };
 
 struct Manifest {
   // Version of the format (docs/trace-format.md). Readers accept from the oldest to this one.
-  static constexpr uint64_t kFormat = 2;
+  static constexpr uint64_t kFormat = 3;
   static constexpr uint64_t kOldestFormat = 1;
 
   TraceKind kind = TraceKind::snapshot;

@@ -241,6 +241,7 @@ Schema TraceWriter::schema_of_trace(const json& config) const {
   const std::set<std::string> enabled = enabled_in(config);
   Schema schema;
   schema.gfp_flags = schema_.gfp_flags;
+  schema.contexts = schema_.contexts;
   for (const Event& event : schema_.events()) {
     const bool recorded = std::ranges::any_of(files_, [&](const auto& entry) {
       const std::vector<EventAccount>& events = entry.second.events;

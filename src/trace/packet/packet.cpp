@@ -34,9 +34,11 @@ Result<PacketView> PacketView::parse(std::span<const std::byte> bytes) {
     if (*size - at < sizeof(header))
       return fail(ExitCode::data, "corrupt packet: truncated record at byte {}", at);
     std::memcpy(&header, bytes.data() + at, sizeof(header));
-    if (header.size < sizeof(header) || header.size % 8 != 0 || header.size > *size - at)
-      return fail(ExitCode::data, "corrupt packet: record of {} bytes at byte {}", header.size, at);
-    at += header.size;
+    const uint16_t bytes_of_record = size_of(header);
+    if (bytes_of_record < sizeof(header) || bytes_of_record > *size - at)
+      return fail(ExitCode::data, "corrupt packet: record of {} bytes at byte {}", bytes_of_record,
+                  at);
+    at += bytes_of_record;
   }
   return packet;
 }

@@ -56,6 +56,11 @@ struct Lost {
 };
 static_assert(sizeof(Lost) == 16);
 
+// The size of a record in bytes: the lowest bits of the word are its context.
+constexpr uint16_t size_of(const record& header) {
+  return header.size & static_cast<uint16_t>(~RECORD_CONTEXT);
+}
+
 // A view of a record; valid as long as the underlying bytes.
 class RecordView {
  public:
@@ -65,7 +70,11 @@ class RecordView {
   [[nodiscard]] uint64_t ts() const { return header_.ts; }
   [[nodiscard]] uint16_t id() const { return header_.id; }
   [[nodiscard]] uint32_t tid() const { return header_.tid; }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, header_.size}; }
+  // Every value of the bits has a meaning.
+  [[nodiscard]] record_context context() const {
+    return static_cast<record_context>(header_.size & RECORD_CONTEXT);
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_of(header_)}; }
 
  private:
   const std::byte* data_;

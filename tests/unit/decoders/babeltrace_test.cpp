@@ -19,6 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 
+// By record_context, as the metadata of a trace names them.
+constexpr std::array kContexts = {"unknown",
+                                  "task",
+                                  "softirq",
+                                  "hardirq",
+                                  "hardirq_in_softirq",
+                                  "nmi_in_hardirq",
+                                  "nmi_in_nested_hardirq",
+                                  "nmi"};
+
 // The text that babeltrace2 prints for a field, made from the schema.
 std::string value_text(const Field& field, const RecordView& record) {
   if (field.meaning == Meaning::text) return fmt::format("\"{}\"", text_of(field, record));
@@ -68,8 +78,10 @@ class Lines : public MergeSink {
     for (const Field& field : event.fields)
       if (field.located) fields += ", " + named_value(field, record);
     text_ += fmt::format(
-        "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ size = {}, tid = {} }}, {{ {} }}\n",
-        record.ts(), event.name, from.cpu, record.bytes().size(), record.tid(), fields);
+        "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ context = ( \"{}\" : container = {} ), "
+        "words = {}, tid = {} }}, {{ {} }}\n",
+        record.ts(), event.name, from.cpu, kContexts.at(record.context()), +record.context(),
+        record.bytes().size() / 8, record.tid(), fields);
   }
   void on_loss(const LossItem& loss) override {
     if (lost_.empty() || loss.cpu != last_loss_.cpu || loss.ts != last_loss_.ts) lost_.push_back(0);
@@ -96,8 +108,8 @@ Lines own_lines(const fs::path& path) {
 
 // Without the losses of the packet, which it prints with each event.
 std::string without_losses(const std::string& text) {
-  static const std::regex kLosses(R"(, lost_count = [0-9]+, lost = \[.*?\] \}, \{ size)");
-  return std::regex_replace(text, kLosses, " }, { size");
+  static const std::regex kLosses(R"(, lost_count = [0-9]+, lost = \[.*?\] \}, \{ context)");
+  return std::regex_replace(text, kLosses, " }, { context");
 }
 
 std::vector<uint64_t> numbers(const std::string& text, const char* pattern) {
@@ -123,6 +135,9 @@ class Babeltrace : public ::testing::Test {
     PacketSpec together{.cpu = 2};
     for (const auto& records : {special_records(), sample_records(schema_, 3352)})
       for (const auto& [name, record] : records) together.records.push_back(at_next_time(record));
+    for (uint32_t context = 0; context <= RECORD_CONTEXT; ++context)
+      together.records.push_back(
+          at_next_time(in_context(static_cast<record_context>(context), exec_record("/bin/sh"))));
     for (size_t length = 1; length < 20; ++length)
       together.records.push_back(at_next_time(exec_record(std::string(length, 'x'))));
     together.records.push_back(at_next_time(exec_record("/usr/bin/caf\xc3\xa9")));

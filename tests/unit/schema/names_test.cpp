@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "schema/names.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -8,6 +9,8 @@
 
 #include <cerrno>
 #include <csignal>
+
+#include "bpf/records.h"
 
 namespace ktraced {
 namespace {
@@ -113,6 +116,21 @@ TEST(TaskState, HasTheLettersOfFtrace) {
   EXPECT_EQ(task_state_letters(0x80), "I");
   EXPECT_EQ(task_state_letters(0x3), "S|D");
   EXPECT_EQ(task_state_letters(0x121), "S|Z+");
+}
+
+TEST(Contexts, HaveTheNamesAndFlagsOfTheKernelsTracer) {
+  const auto text = [](record_context context) {
+    return fmt::format("{} {:#x} {}", context_name(context), context_flags(context),
+                       context_letter(context));
+  };
+  EXPECT_EQ(text(CONTEXT_UNKNOWN), " 0x0 .");
+  EXPECT_EQ(text(CONTEXT_TASK), "task 0x0 .");
+  EXPECT_EQ(text(CONTEXT_SOFTIRQ), "softirq 0x10 s");
+  EXPECT_EQ(text(CONTEXT_HARDIRQ), "hardirq 0x8 h");
+  EXPECT_EQ(text(CONTEXT_HARDIRQ_IN_SOFTIRQ), "hardirq 0x18 H");
+  EXPECT_EQ(text(CONTEXT_NMI_IN_HARDIRQ), "nmi 0x48 Z");
+  EXPECT_EQ(text(CONTEXT_NMI_IN_NESTED_HARDIRQ), "nmi 0x58 Z");
+  EXPECT_EQ(text(CONTEXT_NMI), "nmi 0x40 z");
 }
 
 TEST(ExitCode, IsAWaitStatus) {

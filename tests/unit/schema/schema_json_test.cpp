@@ -36,6 +36,7 @@ Schema example() {
                          {"filename", "char[]", Meaning::text, 40, 1, 0, true}},
               .size = 40});
   schema.gfp_flags = {{0xcc0, "GFP_KERNEL"}, {0x100, "__GFP_ZERO"}};
+  schema.contexts = true;
   return schema;
 }
 
@@ -46,6 +47,7 @@ TEST(SchemaJson, RoundTrips) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->events(), schema.events());
   EXPECT_EQ(back->gfp_flags, schema.gfp_flags);
+  EXPECT_TRUE(back->contexts);
 }
 
 TEST(SchemaJson, HasTheFormatOfTheProtocol) {
@@ -194,6 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"/events/0/fields/0/size", 3, "cannot have"},
         Nonsense{"/events/0/fields/0/size", 16, "cannot have"},
         Nonsense{"/events/1/fields/1/size", 2, "cannot have"}, Nonsense{"/gfp_flags", 1, "no list"},
+        Nonsense{"/contexts", 1, "neither true nor false"},
         Nonsense{"/gfp_flags/0/mask", 0xcc0, "no {mask, name}"},
         Nonsense{"/gfp_flags/0/mask", "0x", "no named mask"},
         Nonsense{"/gfp_flags/0/mask", "kernel", "no named mask"},

@@ -37,6 +37,12 @@ inline Bytes bare_record(uint64_t ts, uint16_t id = 1, uint32_t tid = 7) {
   return bytes_of(record{.ts = ts, .id = id, .size = sizeof(record), .tid = tid});
 }
 
+// The record, made in this context.
+inline Bytes in_context(record_context context, Bytes record) {
+  record.at(offsetof(struct record, size)) |= static_cast<std::byte>(context);
+  return record;
+}
+
 template <size_t Size>
 void copy_text(std::string_view text, char (&field)[Size]) {
   std::memset(field, 0, Size);

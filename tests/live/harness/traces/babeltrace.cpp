@@ -31,7 +31,7 @@ size_t end_of_value(std::string_view text, size_t at) {
   return at;
 }
 
-// "[00000012345] host name: { cpu_id = 1, … }, { size = 40, tid = 7 }, { nr = 1, args = [ … ] }"
+// "[00000012345] host name: { cpu_id = 1, … }, { …, words = 5, tid = 7 }, { nr = 1, args = [ … ] }"
 Printed parse(std::string_view line) {
   Printed event;
   event.ts = std::stoull(std::string(line.substr(1)));

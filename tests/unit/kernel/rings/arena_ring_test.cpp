@@ -37,8 +37,10 @@ class StreamProducer {
     const size_t end_of_size = offsetof(record, size) + sizeof(u16);
     std::memcpy(place, bytes.data(), offsetof(record, size));
     std::memcpy(place + end_of_size, bytes.data() + end_of_size, bytes.size() - end_of_size);
+    u16 word = 0;
+    std::memcpy(&word, bytes.data() + offsetof(record, size), sizeof(word));
     std::atomic_ref(*reinterpret_cast<u16*>(place + offsetof(record, size)))
-        .store(static_cast<u16>(bytes.size()), std::memory_order_release);
+        .store(word, std::memory_order_release);
   }
   bool write(const Bytes& bytes) {
     const auto position = reserve(bytes.size());
@@ -101,6 +103,17 @@ TEST_F(ArenaRingTest, ReadsRecordsInTheirOrderWithTheirPositions) {
             64U);
   EXPECT_THAT(positions, ElementsAre(0U, 48U));
   EXPECT_THAT(take(), ElementsAre(make_event(1, 48), make_event(2, 16)));
+}
+
+TEST_F(ArenaRingTest, ReadsRecordsOfAllContexts) {
+  std::vector<Bytes> written;
+  for (uint64_t n = 1; n <= 16; ++n) {
+    written.push_back(make_event(n, 48));
+    written.back().at(offsetof(record, size)) |= static_cast<std::byte>(n & RECORD_CONTEXT);
+    producer.write(written.back());
+  }
+  EXPECT_EQ(take(), written);
+  EXPECT_TRUE(all_zero());
 }
 
 // In any order of sizes, over many turns of the ring.
@@ -199,7 +212,7 @@ TEST_F(ArenaRingTest, AdoptsNothingThatIsNoRing) {
 }
 
 TEST_F(ArenaRingTest, FailsAtBytesThatAreNoRecordAfterWhatIsBeforeThem) {
-  for (const size_t size : {size_t{8}, size_t{20}, size_t{RECORD_MAX + 8}}) {
+  for (const size_t size : {size_t{8}, size_t{15}, size_t{RECORD_MAX + 8}}) {
     producer.write(make_event(1, 32));
     const uint64_t damaged = producer.reserve(64).value();
     Bytes bytes = make_event(2, 64);

@@ -78,6 +78,19 @@ TEST_F(FlightRingTest, ReturnsTheOldestRecordsFirst) {
   EXPECT_TRUE(found(ring->walk()).empty());
 }
 
+TEST_F(FlightRingTest, WalksByTheSizesOfRecordsOfAllContexts) {
+  std::vector<std::vector<std::byte>> written;
+  for (uint64_t n = 1; n <= 16; ++n) {
+    written.push_back(make_record(n, 48));
+    written.back().at(offsetof(record, size)) |= static_cast<std::byte>(n & RECORD_CONTEXT);
+    write(written.back());
+  }
+  const FlightRing::Walk walk = ring->walk();
+  EXPECT_TRUE(walk.intact);
+  EXPECT_EQ(walk.bytes, 16U * 48);
+  EXPECT_EQ(found(walk), written);
+}
+
 TEST(FlightRingInAnArena, IsOpenedWithItsSizeByThePlaceOfItsData) {
   std::vector<std::byte> area(sizeof(flight_header) + kBytes + ARENA_PAGE);
   const FlightRing made = FlightRing::make_in_arena(3 * ARENA_PAGE, area, kBytes);
@@ -137,7 +150,7 @@ TEST_F(FlightRingTest, StopsAtDamageAndReportsIt) {
   for (uint64_t n = 1; n <= 5; ++n) write(make_record(n, 48));
   const uint64_t third = header().head + 2 * 48;
   for (auto [size, id] :
-       {std::pair{0, 1}, {8, 1}, {20, 1}, {RECORD_MAX + 8, 1}, {48, 0}, {48, 2048}}) {
+       {std::pair{0, 1}, {8, 1}, {15, 1}, {RECORD_MAX + 8, 1}, {48, 0}, {48, 2048}}) {
     record head{.ts = 3, .id = static_cast<u16>(id), .size = static_cast<u16>(size), .tid = 1};
     std::memcpy(place(third), &head, sizeof(head));
     const FlightRing::Walk walk = ring->walk();

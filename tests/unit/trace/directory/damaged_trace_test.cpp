@@ -36,7 +36,7 @@ class TraceFormats : public HistoryTest {
     EXPECT_EQ(refused.code, ExitCode::data);
     EXPECT_THAT(refused.message, HasSubstr(path.string()));
     EXPECT_THAT(refused.message,
-                HasSubstr(fmt::format("the trace has format {}, this program reads 1 to 2: use {}",
+                HasSubstr(fmt::format("the trace has format {}, this program reads 1 to 3: use {}",
                                       format, remedy)));
   }
 };

@@ -41,6 +41,30 @@ TEST(Packet, RoundTrips) {
   EXPECT_EQ(times, (std::vector<uint64_t>{1, 2, 3}));
 }
 
+TEST(Packet, HasTheContextOfARecordBesideItsSize) {
+  std::vector<Bytes> records;
+  for (int context = 0; context <= RECORD_CONTEXT; ++context)
+    records.push_back(
+        test::in_context(static_cast<record_context>(context), bare_record(1 + context)));
+  const auto bytes = make_packet({.records = records});
+  auto packet = PacketView::parse(bytes);
+  ASSERT_TRUE(packet) << packet.error().message;
+  int next = 0;
+  packet->for_each_record([&](RecordView record) {
+    EXPECT_EQ(record.context(), next++);
+    EXPECT_EQ(record.bytes().size(), sizeof(struct record));
+  });
+  EXPECT_EQ(next, RECORD_CONTEXT + 1);
+}
+
+TEST(Packet, RefusesARecordThatIsTooShortInAnyContext) {
+  for (const u16 size : {0, 7, 8, 15}) {
+    auto short_one = bare_record(1);
+    std::memcpy(&short_one[offsetof(record, size)], &size, sizeof(size));
+    EXPECT_FALSE(PacketView::parse(make_packet({.records = {short_one}}))) << size;
+  }
+}
+
 TEST(Packet, IsRefusedAtEveryTruncation) {
   auto bytes = small_packet();
   for (size_t size = 0; size < bytes.size(); ++size) {
