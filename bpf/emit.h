@@ -44,7 +44,7 @@ static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u
 
 	if (id >= EVENT_ID_MAX)
 		return 0;
-	set_header(r, ts, id, size, current);
+	set_header(r, ts, id, size_and_context(size, false), current);
 	if (sessions & WAY_RECORDER) {
 		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
 		bool stored = flight_store(r, id, size, cpu);
@@ -201,7 +201,7 @@ static __always_inline u32 matching_of_current(u32 sessions, struct task_struct 
 		way = event_way(c, EVENT_##name);                                                            \
 		if (!(way & WAY_BESIDE) || !(place = begin_direct(hit.current, c, EVENT_##name, sizeof(r)))) \
 			return unstored_##name(ctx);                                                         \
-		set_header(&r.h, place->ts, EVENT_##name, sizeof(r), hit.current);                           \
+		set_header(&r.h, place->ts, EVENT_##name, place->size, hit.current);                         \
 		fill_##name(&r, &hit);                                                                       \
 		store_fields(place, &r.h, sizeof(r));                                                        \
 		sessions = count_by(way, EVENT_##name, hit.current, false) & ~WAY_RECORDER;                  \

@@ -137,6 +137,10 @@ struct k_sigaction {
 	struct sigaction sa;
 };
 
+struct pcpu_hot {
+	int preempt_count;
+};
+
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx;
 	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;

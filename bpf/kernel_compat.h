@@ -113,6 +113,64 @@ static __always_inline u32 this_cpu(struct task_struct *current)
 	return cpu;
 }
 
+/* Only features.preempt_count says which one programs may read: a kernel that has them may lack them in its
+ * table of symbols, and then refuses each program that names them. So the daemon hides the others from libbpf,
+ * see src/kernel/programs/bpf_loader.cpp. */
+extern const int __preempt_count __ksym __weak;
+extern const struct pcpu_hot pcpu_hot __ksym __weak;
+
+static __always_inline u32 preempt_count(u32 source)
+{
+	const struct pcpu_hot *hot;
+
+	if (source != PREEMPT_COUNT_HOT)
+		return *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	hot = bpf_this_cpu_ptr(&pcpu_hot);
+	return hot->preempt_count;
+}
+
+/* Of the count, in include/linux/preempt.h. */
+enum {
+	SOFTIRQ_OFFSET = 1 << 8,
+	HARDIRQ_OFFSET = 1 << 16,
+	NMI_OFFSET = 1 << 20,
+	/* The multiplier adds the count shifted left by 10, 3 and 0: bits 8, 16 and 20 become 18, 19 and 20. */
+	CONTEXT_GATHER = 1 << 10 | 1 << 3 | 1,
+	CONTEXT_GATHERED = 18,
+};
+
+/* enum record_context of this moment; only where features.preempt_count. An NMI counts as a hard interrupt too,
+ * so in another one the lowest bit of their number is clear. */
+static __always_inline u32 read_context(u32 source)
+{
+	u32 count = preempt_count(source), bits;
+
+	if (source == PREEMPT_COUNT_WIDE)
+		count = (count & SOFTIRQ_OFFSET) | (count >> 8 & (HARDIRQ_OFFSET | NMI_OFFSET));
+	bits = (count & (SOFTIRQ_OFFSET | HARDIRQ_OFFSET | NMI_OFFSET)) * CONTEXT_GATHER;
+	bits = (bits >> CONTEXT_GATHERED & 7) + 1;
+	return bits - (bits >> 3); /* an NMI in a soft interrupt is one in a task */
+}
+
+/* A global function: the verifier follows it once for each program, and not at each record. It knows nothing of
+ * the result, so no result has a path of its own. */
+__noinline int context_now(void)
+{
+	return read_context(features.preempt_count);
+}
+
+/* What record.size has for a record of this size that is made now. Call it before its place is reserved: a
+ * reader may wait for what is done in between. `often`: without the call of a function, which is faster, and
+ * more work for the verifier. */
+static __always_inline u32 size_and_context(u32 size, bool often)
+{
+	u32 source = features.preempt_count;
+
+	if (source == PREEMPT_COUNT_UNKNOWN)
+		return size;
+	return size + (often ? read_context(source) : (u32)context_now());
+}
+
 /* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */
 struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];

@@ -47,6 +47,14 @@ struct page_nodes {
 	u16 flags_shift; /* flags >> flags_shift is the node */
 };
 
+/* Where the kernel counts, for each CPU, its reasons not to preempt: interrupts are among them. */
+enum preempt_count_source {
+	PREEMPT_COUNT_UNKNOWN = 0,
+	PREEMPT_COUNT_VARIABLE = 1, /* __preempt_count */
+	PREEMPT_COUNT_HOT = 2,      /* pcpu_hot.preempt_count (6.2 ... 6.14) */
+	PREEMPT_COUNT_WIDE = 3,     /* __preempt_count, with hard interrupts and NMIs 8 bits higher (7.3) */
+};
+
 /* Features of this kernel. Read-only for the programs, so that the verifier prunes the
  * branches of other kernels. */
 struct features {
@@ -67,7 +75,8 @@ struct features {
 				   * notes: see bpf/catcher.h */
 	u8 exec_at_function;      /* no sched_prepare_exec (6.10): exec_begins() runs at a function */
 	u8 users_at_returns;      /* user_changed() cannot be attached: users are noted as calls return */
-	u8 unused[2];             /* no padding: all bytes identify the programs */
+	u8 preempt_count;         /* enum preempt_count_source: records say in which context they were made */
+	u8 unused[1];             /* no padding: all bytes identify the programs */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
@@ -161,7 +170,7 @@ struct session_state {
  * Written downwards: `head` is the position of the newest record, positions only
  * decrease, and a record is at data[position % bytes]. A record that begins near the
  * end continues in the spill area behind the data. A reader starts at head and advances
- * by record.size to older records until it has read as many bytes as the ring holds.
+ * by the size of a record to older records until it has read as many bytes as the ring holds.
  * Everything beyond that has been overwritten.
  */
 struct flight_header {

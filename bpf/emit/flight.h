@@ -9,7 +9,7 @@
 
 _Static_assert(sizeof(struct flight_header) % ARENA_PAGE == 0, "the data begins with a page");
 
-/* Of every record: the place where its header is set. */
+/* Of every record: the place where its header is set. `size`: see size_and_context(). */
 static __always_inline void set_header(struct record *r, u64 ts, u32 id, u32 size, struct task_struct *current)
 {
 	r->ts = ts;
@@ -88,7 +88,7 @@ static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32
 static __always_inline void *begin_direct(struct task_struct *current, const struct control *c, u32 id,
 					  u32 size)
 {
-	u32 places = layout.flight_places, place;
+	u32 places = layout.flight_places, place, of_header;
 	struct record *r;
 	void *data;
 	u64 ts;
@@ -100,16 +100,18 @@ static __always_inline void *begin_direct(struct task_struct *current, const str
 		if (!place)
 			return NULL;
 		data = arena_at(place);
+		of_header = size_and_context(size, true);
 		ts = bpf_ktime_get_boot_ns(); /* late: less has to be kept across the call */
 		r = flight_reserve(data, mask_in_arena(data), id, size);
 	} else {
 		data = flight_in_map(c, this_cpu(current));
 		if (!data)
 			return NULL;
+		of_header = size_and_context(size, true);
 		ts = bpf_ktime_get_boot_ns();
 		r = flight_reserve(data, layout.flight_mask, id, size);
 	}
-	set_header(r, ts, id, size, current);
+	set_header(r, ts, id, of_header, current);
 	return r;
 }
 

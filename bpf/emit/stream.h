@@ -60,8 +60,7 @@ static __always_inline u32 store_for_first(struct record *r, u64 id, u32 size, u
 
 	if (state && id < EVENT_ID_MAX)
 		account(state, id,
-			in_arena ? ring_output(index, r, id, size)
-				 : buffer_output(state, session, index, r, size));
+			in_arena ? ring_output(index, r, size) : buffer_output(state, session, index, r, size));
 	return sessions ^ bit;
 }
 
@@ -120,6 +119,7 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 static __always_inline void ring_put(struct session_state *state, u32 index, u64 ts, const struct record *r,
 				     u32 id, u32 size, struct task_struct *current)
 {
+	u32 last = id | size_and_context(size, false) << 16;
 	struct stream_place place = ring_reserve(index, size);
 
 	account(state, id, place.record);
@@ -128,7 +128,7 @@ static __always_inline void ring_put(struct session_state *state, u32 index, u64
 	place.record->ts = ts;
 	place.record->tid = current->pid;
 	store_fields(place.record, r, size);
-	ring_commit(&place, id_and_size(id, size));
+	ring_commit(&place, last);
 }
 
 /* Stores a record in a BPF ring buffer. `size` is constant. What was reserved must be submitted:
@@ -136,6 +136,7 @@ static __always_inline void ring_put(struct session_state *state, u32 index, u64
 static __always_inline void buffer_put(struct session_state *state, u32 session, u32 index, u64 ts,
 				       const struct record *r, u32 id, u32 size, struct task_struct *current)
 {
+	u32 of_header = size_and_context(size, false);
 	void *ring = bpf_map_lookup_elem(&stream_rings, &index);
 	struct record *place = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
 	u64 wakeup;
@@ -144,7 +145,7 @@ static __always_inline void buffer_put(struct session_state *state, u32 session,
 	if (!place)
 		return;
 	wakeup = wakeup_flag(state, session, size);
-	set_header(place, ts, id, size, current);
+	set_header(place, ts, id, of_header, current);
 	store_fields(place, r, size);
 	bpf_ringbuf_submit(place, wakeup);
 }

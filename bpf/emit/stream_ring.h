@@ -50,9 +50,9 @@ static __always_inline void wake_reader(void)
 }
 
 /* The members `id` and `size` of a record, as one word. */
-static __always_inline u32 id_and_size(u32 id, u32 size)
+static __always_inline u32 id_and_size(const struct record *r)
 {
-	return id | size << 16;
+	return r->id | (u32)r->size << 16;
 }
 
 /* The record is whole, except for this word. A reader that sees the size sees everything else: the
@@ -66,10 +66,10 @@ static __always_inline void ring_commit(const struct stream_place *place, u32 wo
 }
 
 /* Stores a whole record of any size. False: there is no room, or no ring. */
-static __noinline bool ring_output(u32 index, const struct record *r, u32 id, u32 size)
+static __noinline bool ring_output(u32 index, const struct record *r, u32 size)
 {
 	struct stream_place place = ring_reserve(index, size);
-	u32 last = id_and_size(id, size);
+	u32 last = id_and_size(r);
 
 	if (!place.record)
 		return false;

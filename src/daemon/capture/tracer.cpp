@@ -109,6 +109,7 @@ Result<std::unique_ptr<Tracer>> Tracer::create(Config config, KernelSymbols& sym
   auto catching = Catchers::map(acquired->object);
   if (!catching) return propagate(catching);
 
+  schema->contexts = features->flags.preempt_count != PREEMPT_COUNT_UNKNOWN;
   auto gfp = probe_gfp_flags();
   if (gfp.names.empty()) note_unknown(*features, "names of GFP flags", gfp.reason);
   schema->gfp_flags = std::move(gfp.names);

@@ -47,10 +47,9 @@ Result<LoadedObject> load_call_programs(const BpfObject& main, const std::string
   const LibbpfLog log;
   size_t size = 0;
   const void* bytes = ktraced_call_bpf__elf_bytes(&size);
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
-  LoadedObject object(bpf_object__open_mem(bytes, size, &options));
-  if (!object) return fail(ExitCode::software, "the built-in BPF object of calls is not valid");
-  if (auto shared = share_maps(object.get(), main); !shared) return propagate(shared);
+  auto opened = open_beside({static_cast<const std::byte*>(bytes), size}, main);
+  if (!opened) return propagate(opened);
+  LoadedObject object = std::move(*opened);
   for (const CallProgram& kind : kinds) {
     bpf_program* program = bpf_object__find_program_by_name(object.get(), kind.program);
     if (program == nullptr || bpf_program__set_autoload(program, true) != 0 ||

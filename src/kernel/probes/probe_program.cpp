@@ -8,7 +8,7 @@
 
 #include <cerrno>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
@@ -41,11 +41,9 @@ std::span<const std::byte> probe_object_bytes() {
 Result<Fd> load_probe_program(const BpfObject& main, const fetch_program& program, ProbeHook hook,
                               const std::function<void(bpf_program*)>& prepare) {
   const LibbpfLog log_not_printed;
-  const auto bytes = probe_object_bytes();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
-  const LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
-  if (!object) return fail(ExitCode::software, "the built-in BPF object of probes is not valid");
-  if (auto shared = share_maps(object.get(), main); !shared) return propagate(shared);
+  auto opened = open_beside(probe_object_bytes(), main);
+  if (!opened) return propagate(opened);
+  const LoadedObject object = std::move(*opened);
   if (auto set = set_fetch_program(object.get(), program); !set) return propagate(set);
   bpf_program* chosen = bpf_object__find_program_by_name(
       object.get(), hook == ProbeHook::multi ? "probe_entry_multi" : "probe_entry");

@@ -8,10 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 #include "bpf/shared_state.h"
@@ -136,11 +138,40 @@ void set_function_of_exec(bpf_object* object) {
   bpf_program__set_autoload(program, found);
 }
 
+// Renames a symbol and its type in an object file, so that no kernel has them.
+void hide(std::string_view name, std::vector<std::byte>& elf) {
+  const std::string text = fmt::format("{0}{1}{0}", '\0', name);
+  const auto bytes = std::as_bytes(std::span(text));
+  for (auto found = elf.begin();; ++found) {
+    found = std::search(found, elf.end(), bytes.begin(), bytes.end());
+    if (found == elf.end()) return;
+    found[1] = std::byte{'x'};
+  }
+}
+
+// An object without the variables of the kernel that its programs are not to read. libbpf knows one
+// that the kernel's BTF has, and the kernel refuses all programs with one that its table of symbols
+// lacks, even where they never read it.
+LoadedObject open_bytes(std::span<const std::byte> bytes, const features& features) {
+  std::vector<std::byte> elf(bytes.begin(), bytes.end());
+  const bool hot = features.preempt_count == PREEMPT_COUNT_HOT;
+  if (!hot) hide("pcpu_hot", elf);
+  if (hot || features.preempt_count == PREEMPT_COUNT_UNKNOWN) hide("__preempt_count", elf);
+  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
+  return LoadedObject(bpf_object__open_mem(elf.data(), elf.size(), &options));
+}
+
+// The features that the programs were loaded with; none if they cannot be read.
+features features_of(const BpfObject& main) {
+  features features{};
+  const uint32_t zero = 0;
+  if (bpf_map_lookup_elem(main.map_fd(".rodata.features"), &zero, &features) != 0) return {};
+  return features;
+}
+
 Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
                                  const std::map<std::string, std::string>& left_out) {
-  auto bytes = bpf_object_bytes();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
-  LoadedObject object(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
+  LoadedObject object = open_bytes(bpf_object_bytes(), features);
   if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
 
   bpf_program* program = nullptr;
@@ -294,16 +325,18 @@ Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes) {
   return {};
 }
 
-Result<> share_maps(bpf_object* object, const BpfObject& main) {
+Result<LoadedObject> open_beside(std::span<const std::byte> bytes, const BpfObject& main) {
+  LoadedObject object = open_bytes(bytes, features_of(main));
+  if (!object) return fail(ExitCode::software, "a built-in BPF object is not valid");
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, object) {
+  bpf_object__for_each_map(map, object.get()) {
     const int fd = main.map_fd(bpf_map__name(map));
     if (fd < 0) continue;
     if (const int error = -bpf_map__reuse_fd(map, fd); error != 0)
       return fail(ExitCode::software, "a program cannot use map {}: {}", bpf_map__name(map),
                   errno_text(error));
   }
-  return {};
+  return object;
 }
 
 }  // namespace ktraced

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +62,9 @@ inline constexpr std::array kArenaPrograms = {"make_pages", "free_pages"};
 // with ExitCode::software.
 [[nodiscard]] Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes);
 
-// Gives another built-in object the maps of the loaded `main` that have the same names. Call it
-// before loading. Fails with ExitCode::software.
-[[nodiscard]] Result<> share_maps(bpf_object* object, const BpfObject& main);
+// Opens another built-in object, which gets the maps of the loaded `main` that have the same names.
+// Fails with ExitCode::software.
+[[nodiscard]] Result<LoadedObject> open_beside(std::span<const std::byte> bytes,
+                                               const BpfObject& main);
 
 }  // namespace ktraced

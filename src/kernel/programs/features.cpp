@@ -120,6 +120,54 @@ bool takes_typed_programs(const btf* btf) {
   return program || (errno != EPERM && errno != EACCES && errno != EINVAL);
 }
 
+bool has_variable(const btf* btf, const char* name) {
+  return btf__find_by_name_kind(btf, name, BTF_KIND_VAR) > 0;
+}
+
+// Bits of the count were moved together with the nesting of NMIs to a variable of its own, or when
+// the count got 64 bits: "preempt: Introduce HARDIRQ_DISABLE_BITS" (7.3).
+bool is_wide(const btf* btf) {
+  const int variable = btf__find_by_name_kind(btf, "__preempt_count", BTF_KIND_VAR);
+  return has_variable(btf, "nmi_nesting") ||
+         btf__resolve_size(btf, static_cast<uint32_t>(variable)) > __s64{sizeof(uint32_t)};
+}
+
+preempt_count_source find_preempt_count(const btf* btf) {
+  if (has_variable(btf, "__preempt_count"))
+    return is_wide(btf) ? PREEMPT_COUNT_WIDE : PREEMPT_COUNT_VARIABLE;
+  return has_variable(btf, "pcpu_hot") ? PREEMPT_COUNT_HOT : PREEMPT_COUNT_UNKNOWN;
+}
+
+// May a program read a variable that the kernel's BTF has? The verifier takes its address from the
+// kernel's symbols, which have none of data without CONFIG_KALLSYMS_ALL.
+bool takes_variable(const btf* btf, const char* name) {
+  const int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
+  const std::array instructions = {
+      bpf_insn{.code = BPF_LD | BPF_DW | BPF_IMM,
+               .dst_reg = BPF_REG_1,
+               .src_reg = BPF_PSEUDO_BTF_ID,
+               .imm = variable},
+      bpf_insn{}, bpf_insn{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_this_cpu_ptr},
+      kReturnZero[0], kReturnZero[1]};
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "variable", "Dual BSD/GPL",
+                                 instructions.data(), instructions.size(), nullptr));
+  return program || errno == ENOMEM || errno == EMFILE || errno == ENFILE;  // transient, see above
+}
+
+// Sets where programs read the context of a record, or why they do not.
+void set_contexts(const btf* btf, KernelFeatures& found) {
+  u8& source = found.flags.preempt_count;
+  std::string reason = "this kernel's BTF has neither __preempt_count nor pcpu_hot";
+  if (source != PREEMPT_COUNT_UNKNOWN) {
+    const char* name = source == PREEMPT_COUNT_HOT ? "pcpu_hot" : "__preempt_count";
+    if (takes_variable(btf, name)) return;
+    source = PREEMPT_COUNT_UNKNOWN;
+    reason = fmt::format(
+        "this kernel lets no program read its variable {} (it needs CONFIG_KALLSYMS_ALL)", name);
+  }
+  found.unknown["contexts of events"] = reason;
+}
+
 // Can a program be attached to the return of this function?
 bool takes_programs_on(const btf* btf, const char* name) {
   const int function = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
@@ -184,6 +232,7 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
       btf__find_by_name_kind(btf, "class_srcu_fast_notrace_t", BTF_KIND_TYPEDEF) > 0 ? 1 : 0;
   found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
   found.flags.running_readable = found.flags.rdonly_cast != 0 && found.flags.preemptible == 0;
+  found.flags.preempt_count = find_preempt_count(btf);
   for (const Event& event : schema.events()) {
     const std::string_view tracepoint = tracepoint_of_event(event.name);
     if (tracepoint_type(btf, tracepoint) < 0) {
@@ -222,6 +271,7 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   if (!btf) return propagate(btf);
   KernelFeatures found = features_from_btf(btf->get(), schema);
   if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
+  set_contexts(btf->get(), found);
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
   found.flags.users_at_returns = takes_programs_on(btf->get(), "commit_creds") ? 0 : 1;
   if (tracepoint_type(btf->get(), "sched_prepare_exec") < 0)

@@ -38,6 +38,11 @@ class SmallBtf {
     return *this;
   }
 
+  SmallBtf& variable(const char* name, const std::string& type) {
+    btf__add_var(get(), name, BTF_VAR_GLOBAL_ALLOCATED, types_.at(type));
+    return *this;
+  }
+
   SmallBtf& function(const char* name) {
     btf__add_func(get(), name, BTF_FUNC_GLOBAL, btf__add_func_proto(get(), 0));
     return *this;

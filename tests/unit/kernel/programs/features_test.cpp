@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unit/kernel/probes/small_btf.h"
@@ -164,6 +165,19 @@ TEST(Features, KnowThatProgramsArePreemptibleByTheGuardOfTracepoints) {
   SmallBtf after = common();
   btf__add_typedef(after.get(), "class_srcu_fast_notrace_t", 1);
   EXPECT_EQ(features_from_btf(after.get(), all_events()).flags.preemptible, 1);
+}
+
+TEST(Features, FindTheCountThatHasTheContext) {
+  const auto found = [](SmallBtf btf) {
+    return features_from_btf(btf.get(), all_events()).flags.preempt_count;
+  };
+  EXPECT_EQ(found(common()), PREEMPT_COUNT_UNKNOWN);
+  EXPECT_EQ(found(std::move(common().variable("__preempt_count", "int"))), PREEMPT_COUNT_VARIABLE);
+  EXPECT_EQ(found(std::move(common().variable("pcpu_hot", "int"))), PREEMPT_COUNT_HOT);
+  EXPECT_EQ(
+      found(std::move(common().variable("__preempt_count", "int").variable("nmi_nesting", "int"))),
+      PREEMPT_COUNT_WIDE);
+  EXPECT_EQ(found(std::move(common().variable("__preempt_count", "ulong"))), PREEMPT_COUNT_WIDE);
 }
 
 TEST(Features, LetCatchersLeaveNotesWhereProgramsArePreemptible) {
