@@ -100,6 +100,7 @@ class Reader {
                              .tid = event.pid(),
                              .name = name_of(event),
                              .args = members(event),
+                             .flags = event.common_flags(),
                              .first_after_loss = first && bundle.lost_events()});
       first = false;
     }

@@ -32,6 +32,7 @@ struct ReadEvent {
   uint32_t tid = 0;
   std::string name;
   ReadArguments args;
+  uint32_t flags = 0;
   bool first_after_loss = false;
 };
 

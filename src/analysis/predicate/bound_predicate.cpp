@@ -13,6 +13,7 @@
 
 #include "analysis/predicate/named_value.h"
 #include "base/text/suggest.h"
+#include "bpf/records.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
 
@@ -102,6 +103,19 @@ class Binder {
     return predicate_error(text_, pattern.place, "no value of this field has such a name");
   }
 
+  [[nodiscard]] Result<> check_context(const Literal& literal, const BoundPredicate& node) const {
+    if (node.left.source != PredicateSource::context) return {};
+    std::set<std::string> names;
+    for (uint32_t context = CONTEXT_TASK; context <= RECORD_CONTEXT; ++context)
+      names.emplace(context_name(context));
+    const auto means = [&](const std::string& name) {
+      if (node.op != Operator::like) return name == literal.text;
+      return ::fnmatch(literal.text.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+    };
+    if (std::ranges::any_of(names, means)) return {};
+    return predicate_error(text_, literal.place, unknown_name("context", literal.text, names));
+  }
+
   // The name of an event must be one of the schema's, if it has any.
   [[nodiscard]] Result<> check_event(const Literal& literal, const BoundPredicate& node) const {
     if (node.left.source != PredicateSource::event || schema_.events().empty()) return {};
@@ -145,6 +159,7 @@ class Binder {
       if (literal.kind == Literal::Kind::number || literal.negative)
         return predicate_error(text_, literal.place, "expected a text in quotes");
       if (auto known = check_event(literal, node); !known) return propagate(known);
+      if (auto known = check_context(literal, node); !known) return propagate(known);
       value.text = literal.text;
       return value;
     }

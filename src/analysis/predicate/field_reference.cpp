@@ -12,11 +12,12 @@
 namespace ktraced {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, PredicateSource>, 5> kSources = {{
+constexpr std::array<std::pair<std::string_view, PredicateSource>, 6> kSources = {{
     {"cpu", PredicateSource::cpu},
     {"tid", PredicateSource::tid},
     {"pid", PredicateSource::pid},
     {"comm", PredicateSource::comm},
+    {"context", PredicateSource::context},
     {"event", PredicateSource::event},
 }};
 constexpr std::string_view kArgs = "args.";
@@ -56,8 +57,8 @@ FieldReference to_field(const Event& event, const Field& field) {
 }  // namespace
 
 bool FieldReference::is_text() const {
-  return source == PredicateSource::comm || source == PredicateSource::event ||
-         source == PredicateSource::comm_of_field ||
+  return source == PredicateSource::comm || source == PredicateSource::context ||
+         source == PredicateSource::event || source == PredicateSource::comm_of_field ||
          (source == PredicateSource::field && field.meaning == Meaning::text);
 }
 

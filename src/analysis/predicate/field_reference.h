@@ -14,7 +14,17 @@
 namespace ktraced {
 
 // Where the left side comes from; none: the event does not have it.
-enum class PredicateSource : uint8_t { none, field, comm_of_field, cpu, tid, pid, comm, event };
+enum class PredicateSource : uint8_t {
+  none,
+  field,
+  comm_of_field,
+  cpu,
+  tid,
+  pid,
+  comm,
+  context,
+  event
+};
 
 // What of the field's value is compared. All but the first are absent of some values: the error of
 // a call that succeeds.
@@ -36,7 +46,7 @@ struct FieldReference {
 
 [[nodiscard]] FieldReference refer(const Event& event, std::string_view name);
 
-// The names of the record's own values: cpu, tid, pid, comm, event.
+// The names of the record's own values: cpu, tid, pid, comm, context, event.
 [[nodiscard]] std::vector<std::string_view> predicate_names();
 // Adds the names that refer to something of the event, without the record's own.
 void add_reference_names(const Event& event, std::set<std::string>& names);

@@ -126,6 +126,9 @@ Truth test_text(const BoundPredicate& node, const PredicateSubject& subject) {
   std::optional<std::string_view> text;
   if (node.left.source == PredicateSource::event) {
     text = node.event;
+  } else if (node.left.source == PredicateSource::context) {
+    text = context_name(subject.record.context());
+    if (text->empty()) return Truth::unknown;
   } else if (node.left.source == PredicateSource::field) {
     text = shown_text(node.left.field, subject.record, words);
   } else {

@@ -85,6 +85,8 @@ std::vector<EventColumn> common_columns() {
       column("pid", false, "its process", EventValue::pid, Limits::pid),
       column("comm", true, "the name of the thread at that time", EventValue::comm,
              Limits::nothing),
+      column("context", true, "task, softirq, hardirq or nmi; NULL: unknown", EventValue::context,
+             Limits::nothing),
   };
 }
 

@@ -24,6 +24,7 @@ enum class EventValue : uint8_t {
   tid,
   pid,
   comm,
+  context,
   // of all events together
   event,
   args,
@@ -61,7 +62,7 @@ struct EventAccess {
   std::optional<FailedFields> failed;
 };
 
-// ts, wall, cpu, tid, pid, comm: the first columns of every event's table.
+// ts, wall, cpu, tid, pid, comm, context: the first columns of every event's table.
 [[nodiscard]] std::vector<EventColumn> common_columns();
 // The columns of all versions of an event: the common ones, and for each field its value and its
 // annotations, named as in JSON. A name that is already used gets the prefix "arg_".

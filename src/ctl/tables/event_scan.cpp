@@ -179,6 +179,8 @@ Value EventScan::value(size_t column) {
       return pid();
     case EventValue::comm:
       return comm();
+    case EventValue::context:
+      return Value::name(context_name(record_.context()));
     case EventValue::event:
       return safe(sources_[row_->from.source]->trace.schema().find(record_.id())->name);
     case EventValue::args:

@@ -119,7 +119,7 @@ void FtraceDecoder::append_message(const EventPlan& plan, uint32_t cpu, RecordVi
       append_step(plan.steps[i], cpu, record, out);
 }
 
-// "            bash-3352    [001] ..... 18440.883932"
+// "            bash-3352    [001] ..s.. 18440.883932". Of the flags, records have the context only.
 void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& out) {
   std::string_view comm = "<idle>";
   if (record.tid() != 0) {
@@ -133,7 +133,9 @@ void FtraceDecoder::append_prefix(uint32_t cpu, RecordView record, TextBuffer& o
   append_spaces_to(kPidWidth, decimal_digits(record.tid()), out);
   out.append(" [");
   out.append_padded(cpu, 3);
-  out.append("] ..... ");
+  out.append("] ..");
+  out.append(context_letter(record.context()));
+  out.append(".. ");
   if (time_.form() == TimeForm::boot)
     append_spaces_to(kSecondsWidth, decimal_digits(kernel_time(record.ts()).seconds), out);
   time_.append(record.ts(), out);

@@ -89,6 +89,7 @@ void JsonDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   out.append(",\"cpu\":");
   out.append_decimal(cpu);
   append_task(cpu, record, out);
+  append_member(",\"context\":", context_name(record.context()), out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
     for (const FieldPlan& field : plan->fields) {

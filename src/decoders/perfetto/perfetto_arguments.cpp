@@ -48,6 +48,10 @@ PerfettoArguments::Plan PerfettoArguments::plan_of(const Event& event) {
 void PerfettoArguments::add(uint32_t cpu, RecordView record, pbf_writer& event) {
   const Plan* plan = plans_.find(record.id());
   if (plan == nullptr) return;
+  if (const auto context = context_name(record.context()); !context.empty()) {
+    if (context_ == 0) context_ = packets_.argument_name("context");
+    add_text(context_, context, event);
+  }
   for (const Argument& argument : plan->arguments) {
     if (plan->failed && plan->failed->contains(argument.number, record))
       add_text(argument.name, "(fault)", event);

@@ -45,6 +45,7 @@ class PerfettoArguments {
   PerfettoPackets& packets_;
   FieldText texts_;
   EventTable<Plan> plans_;
+  uint64_t context_ = 0;  // the interned name of the argument; 0: not used yet
   TextBuffer scratch_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "decoders/perfetto/perfetto_packets.h"
+#include "schema/names.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -20,7 +21,12 @@ class PerfettoBundles {
   // `fill` gets the protozero::pbf_writer of the event, to write its one message.
   template <class Fill>
   void add(uint32_t cpu, RecordView record, Fill&& fill) {
-    add(cpu, record.ts(), record.tid(), std::forward<Fill>(fill));
+    add(cpu, record.ts(), record.tid(), [&](protozero::pbf_writer& event) {
+      // A viewer shows whether an interrupt woke a thread.
+      if (const uint8_t flags = context_flags(record.context()); flags != 0)
+        event.add_uint32(perfetto::ftrace::kFlags, flags);
+      fill(event);
+    });
   }
   // Adds an event at `ts` in thread `tid`; `fill` gets the protozero::pbf_writer of the event, to
   // write its one message.

@@ -40,7 +40,7 @@ inline constexpr pbf_tag_type kTid = 1, kName = 2, kTgid = 3;    // of each thre
 
 namespace ftrace {
 inline constexpr pbf_tag_type kCpu = 1, kEvent = 2, kLostEvents = 3;  // of a bundle
-inline constexpr pbf_tag_type kTimestamp = 1, kPid = 2;               // of an event
+inline constexpr pbf_tag_type kTimestamp = 1, kPid = 2, kFlags = 5;   // of an event
 }  // namespace ftrace
 
 namespace sched_switch {

@@ -11,6 +11,7 @@
 #include "decoders/ftrace/ftrace_formats.h"
 #include "decoders/tracedat/native_bytes.h"
 #include "decoders/tracedat/ring_buffer_pages.h"
+#include "schema/names.h"
 #include "trace/packet/field_value.h"
 
 namespace ktraced {
@@ -150,7 +151,8 @@ void EventLayout::add_field(const Field& field) {
 void EventLayout::append_head(uint32_t cpu, RecordView record, const NameTable& names,
                               std::string& out) const {
   append_native(id_, out);
-  append_native(uint16_t{0}, out);  // flags and preemption count: records do not have them
+  append_native(context_flags(record.context()), out);
+  append_native(uint8_t{0}, out);  // the preemption count: records do not have it
   append_native(record.tid(), out);
   append_native(uint32_t{0}, out);  // where the text is: not known yet
   for (const Field& field : trailing_) {

@@ -32,7 +32,8 @@ inline std::ostream& operator<<(std::ostream& out, const FtraceLine& line) {
 
 // Both forms of lines, without headings.
 inline std::vector<FtraceLine> ftrace_lines(const std::string& text) {
-  static const std::regex head(R"(^ *(.*?)-(\d+) +(\[\d+\]) (?:\.\.\.\.\. )? *(\d+\.\d+: \S+:) *)");
+  static const std::regex head(
+      R"(^ *(.*?)-(\d+) +(\[\d+\]) (?:\.\.[.hsHzZ]\.\. )? *(\d+\.\d+: \S+:) *)");
   static const std::regex loss(R"(^CPU:(\d+) \[(?:LOST )?(\d+) EVENTS(?: DROPPED)?\]$)");
   constexpr size_t kHeadBytes = 128;  // at most; std::regex needs much stack for long lines
   std::vector<FtraceLine> lines;

@@ -50,6 +50,20 @@ TEST_F(PredicateTest, ComparesSignedNumbers) {
   EXPECT_FALSE(matches("ret > -1", exit_of(257, -2)));
 }
 
+TEST_F(PredicateTest, ComparesContexts) {
+  const Bytes of_task = in_context(CONTEXT_TASK, exit_of(257, 0));
+  const Bytes nested = in_context(CONTEXT_HARDIRQ_IN_SOFTIRQ, exit_of(257, 0));
+  EXPECT_TRUE(matches("context == \"task\"", of_task));
+  EXPECT_FALSE(matches("context != \"task\"", of_task));
+  EXPECT_TRUE(matches("context == \"hardirq\"", nested));
+  EXPECT_TRUE(matches("context ~ \"*irq\"", nested));
+  EXPECT_TRUE(matches("context in (\"softirq\", \"hardirq\")", nested));
+  for (const char* text : {"context == \"task\"", "context != \"task\""})
+    EXPECT_FALSE(matches(text, exit_of(257, 0))) << "it is not known";
+  EXPECT_THAT(error_of("context == \"hardirg\""), HasSubstr("did you mean 'hardirq'?"));
+  EXPECT_THAT(error_of("context > \"task\""), HasSubstr("is a text"));
+}
+
 TEST_F(PredicateTest, ComparesArgumentsAsTheyAreShown) {
   const Bytes words = exec_record("/bin/sh",
                                   "sh -c a\x1f"

@@ -329,6 +329,7 @@ TEST_F(Query, ShellRunsStatementsAndCommands) {
             "tid               INTEGER  the thread that ran; 0: an idle task\n"
             "pid               INTEGER  its process\n"
             "comm              TEXT     the name of the thread at that time\n"
+            "context           TEXT     task, softirq, hardirq or nmi; NULL: unknown\n"
             "call_site         INTEGER\n"
             "call_site_symbol  TEXT     of call_site\n"
             "ptr               INTEGER\n"

@@ -28,6 +28,18 @@ TEST_F(EventTables, HaveTypedFieldsAndTheirNames) {
             "S|swapper/1;");
 }
 
+TEST_F(EventTables, HaveTheContextWhereItIsKnown) {
+  TraceSpec trace = spec();
+  trace.packets = {{.cpu = 0,
+                    .records = {alloc(1000, 1), in_context(CONTEXT_TASK, alloc(1100, 2)),
+                                in_context(CONTEXT_SOFTIRQ, alloc(1200, 3)),
+                                in_context(CONTEXT_HARDIRQ, alloc(1300, 4))}}};
+  std::filesystem::remove_all(directory_.path() / "trace");
+  open(trace);
+  EXPECT_EQ(query("SELECT ts, context FROM kmalloc"), "1000|;1100|task;1200|softirq;1300|hardirq;");
+  EXPECT_EQ(query("SELECT ts FROM events WHERE context <> 'task'"), "1200;1300;");
+}
+
 TEST_F(EventTables, GiveOtherNamesToFieldsLikeCommonColumns) {
   EXPECT_EQ(query("SELECT tid, comm, arg_pid FROM sched_wakeup"), "0|swapper/1|9;");
 }

@@ -54,6 +54,18 @@ TEST_F(FtraceDecoderTest, WritesSpecialValuesLikeTheKernel) {
               "            bash-3352    [002] ..... 18440.883932: " + event + ": " + text + "\n");
 }
 
+TEST_F(FtraceDecoderTest, HasTheContextAmongTheFlags) {
+  const Bytes record = special_records().at("mm_page_free");
+  const auto flags = [&](record_context context) {
+    return line(in_context(context, record)).substr(31, 5);
+  };
+  EXPECT_EQ(flags(CONTEXT_TASK), ".....");
+  EXPECT_EQ(flags(CONTEXT_SOFTIRQ), "..s..");
+  EXPECT_EQ(flags(CONTEXT_HARDIRQ), "..h..");
+  EXPECT_EQ(flags(CONTEXT_HARDIRQ_IN_SOFTIRQ), "..H..");
+  EXPECT_EQ(flags(CONTEXT_NMI), "..z..");
+}
+
 // What a value of a sample record is shown as in a form of FTRACE: a regular expression. The forms
 // of flags and states are in WritesSpecialValuesLikeTheKernel.
 std::string value_shown_as(const Field& field, std::string_view form, uint64_t value) {

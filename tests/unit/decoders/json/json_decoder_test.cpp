@@ -43,6 +43,15 @@ TEST_F(JsonDecoderTest, EscapesTerminalControlCharacters) {
       << written;
 }
 
+TEST_F(JsonDecoderTest, HasTheContextWhereItIsKnown) {
+  const Bytes record = make_record(EVENT_kfree, 1, 3352, rec_kfree{});
+  EXPECT_FALSE(json::parse(line(record)).contains("context"));
+  EXPECT_EQ(json::parse(line(in_context(CONTEXT_TASK, record)))["context"], "task");
+  EXPECT_EQ(json::parse(line(in_context(CONTEXT_SOFTIRQ, record)))["context"], "softirq");
+  EXPECT_EQ(json::parse(line(in_context(CONTEXT_HARDIRQ_IN_SOFTIRQ, record)))["context"],
+            "hardirq");
+}
+
 // The names of values: threads, states, flags, errors and so on.
 TEST_F(JsonDecoderTest, AnnotatesValues) {
   const std::map<std::string, std::string> expected{

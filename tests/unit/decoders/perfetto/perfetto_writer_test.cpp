@@ -86,6 +86,34 @@ TEST_F(Perfetto, WritesSwitchesAndWakeupsAsEventsOfTheirCpu) {
                                              Pair("next_prio", "120")));
 }
 
+// A viewer then does not draw the interrupted thread as the waker.
+TEST_F(Perfetto, WakeupsInInterruptsHaveTheFlagsOfTheKernel) {
+  const auto wake = [&](uint64_t ts, record_context context) {
+    const Bytes bytes =
+        in_context(context, make_record(EVENT_sched_waking, ts, 9, rec_sched_waking{.pid = 8}));
+    writer().on_record({.cpu = 0}, RecordView(bytes.data()));
+  };
+  wake(2000, CONTEXT_UNKNOWN);
+  wake(2100, CONTEXT_TASK);
+  wake(2200, CONTEXT_HARDIRQ);
+  wake(2300, CONTEXT_SOFTIRQ);
+  const ReadTrace trace = read();
+  std::vector<uint32_t> flags;
+  for (const ReadEvent& event : trace.events) flags.push_back(event.flags);
+  EXPECT_THAT(flags, ElementsAre(0, 0, 0x08, 0x10));
+}
+
+TEST_F(Perfetto, InstantsHaveTheirContext) {
+  add(EVENT_task_rename, 2000, 8, rec_task_rename{.pid = 8});
+  const Bytes bytes =
+      in_context(CONTEXT_TASK, make_record(EVENT_task_rename, 2100, 8, rec_task_rename{.pid = 8}));
+  writer().on_record({.cpu = 0}, RecordView(bytes.data()));
+  const auto renames = read().instants_named("task_rename");
+  ASSERT_EQ(renames.size(), 2U);
+  EXPECT_FALSE(renames[0].args.contains("context"));
+  EXPECT_EQ(renames[1].args.at("context"), "task");
+}
+
 TEST_F(Perfetto, NamesThreadsAndProcesses) {
   name(8, 8, "later", 5000);
   add(EVENT_kfree, 2000, 9, rec_kfree{});

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "decoders/tracedat/event_layout.h"
 #include "unit/support/decoder_fixture.h"
 #include "unit/support/trace_cmd.h"
 
@@ -74,6 +75,26 @@ TEST_F(TraceDatTest, FieldsAndNamesOfThreadsAreReadable) {
   // The form of trace-cmd's own plugin.
   EXPECT_THAT(report(""), HasSubstr("bash:3352 [120] S ==> swapper/2:0 [120]"));
   EXPECT_THAT(report("--uname"), HasSubstr("Linux box 6.12.9"));
+}
+
+TEST_F(TraceDatTest, CommonFlagsHaveTheContext) {
+  const EventLayout layout(*schema_.find("kfree"), 400);
+  const auto flags = [&](record_context context) {
+    const Bytes record = in_context(context, special_records().at("kfree"));
+    std::string event;
+    layout.append(2, RecordView(record.data()), "", names_, event);
+    return static_cast<int>(event.at(2)) + event.at(3);  // and the preemption count, which is 0
+  };
+  EXPECT_EQ(flags(CONTEXT_UNKNOWN), 0);
+  EXPECT_EQ(flags(CONTEXT_TASK), 0);
+  EXPECT_EQ(flags(CONTEXT_HARDIRQ), 0x08) << "TRACE_FLAG_HARDIRQ";
+  EXPECT_EQ(flags(CONTEXT_SOFTIRQ), 0x10) << "TRACE_FLAG_SOFTIRQ";
+}
+
+TEST_F(TraceDatTest, EventsInInterruptsArePrintedAsByShow) {
+  for (const record_context context : {CONTEXT_TASK, CONTEXT_SOFTIRQ, CONTEXT_HARDIRQ, CONTEXT_NMI})
+    add(in_context(context, special_records().at("kfree")));
+  EXPECT_EQ(ftrace_lines(report()), expected());
 }
 
 TEST_F(TraceDatTest, LossesAreMarkedBeforeTheNextEventOfTheirCpu) {
