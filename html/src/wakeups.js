@@ -8,8 +8,11 @@ import { clockColumn, table } from "./table.js";
 const number = (title, key, help) => ({ title, value: (row) => row[key], text: (row) => count(row[key]), help });
 const time = (title, value, help) => ({ title, value, text: (row) => (value(row) === null ? "–" : duration(value(row))), help });
 
-// A thread as { tid, comm }; null: not known.
+const INTERRUPTS = { hardirq: "hard interrupt", softirq: "soft interrupt", nmi: "NMI" };
+
+// A thread as { tid, comm }, or the interrupts of a CPU as { context, cpu }; null: not known.
 function nameOf(thread) {
+  if (thread?.context) return `${INTERRUPTS[thread.context]} (on CPU ${thread.cpu})`;
   if (thread === null || thread.tid === null) return "(unknown)";
   return thread.tid === 0 ? "(interrupt of an idle CPU)" : printable(`${thread.comm || "?"} ${thread.tid}`);
 }
@@ -57,6 +60,6 @@ export function wakeupSection(data, places) {
     el("h3", {}, "Who wakes whom"), pairs(wakeups, data.window, places),
     el("h3", {}, "Who wakes others"), wakers(wakeups, places));
   if (wakeups.wakers_are_guessed)
-    section.append(el("p", { class: "note" }, "Some wake-ups lack sched_waking: their wakers are the threads that ran on the CPU of sched_wakeup."));
+    section.append(el("p", { class: "note" }, "Some wake-ups lack sched_waking: their wakers are what ran on the CPU of sched_wakeup."));
   return section;
 }

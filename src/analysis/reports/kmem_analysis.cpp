@@ -39,10 +39,13 @@ void KmemAnalysis::on_alloc(const RecordOrigin& from, RecordView record, const K
     if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, false);
     return;
   }
+  const bool in_interrupt = context_flags(record.context()) != 0;
   change(held, [&](KmemUse& use) {
     if (use.allocs++ == 0) use.first_ns = held.ts;
     use.bytes_req += call.bytes_req;
     use.bytes_alloc += call.bytes_alloc;
+    if (record.context() != CONTEXT_UNKNOWN)
+      use.in_interrupt = use.in_interrupt.value_or(0) + (in_interrupt ? 1 : 0);
   });
   const bool followed = hold(call.ptr, held);
   if (sink_ != nullptr && held.selected) sink_->on_alloc(from, record, call, followed);

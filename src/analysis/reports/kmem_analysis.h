@@ -33,6 +33,8 @@ struct KmemUse {
   // The held allocations whose free event may be missing in the trace.
   uint64_t uncertain = 0;
   uint64_t uncertain_bytes = 0;
+  // Of those that succeeded: made in interrupts. Nothing if the trace has no contexts.
+  std::optional<uint64_t> in_interrupt;
 
   [[nodiscard]] uint64_t waste() const { return bytes_alloc - std::min(bytes_alloc, bytes_req); }
 };

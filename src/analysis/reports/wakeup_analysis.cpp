@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/coverage/event_fields.h"
+#include "schema/names.h"
 
 namespace ktraced {
 
@@ -31,13 +32,14 @@ void WakeupAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (plan != nullptr && plan->kind != Plan::Kind::other) {
     const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
     if (is_target_(tid, source.names->task_at(tid, record.ts())))
-      on_woken(plan->kind, tid, record, *source.names);
+      on_woken(*plan, tid, from.cpu, record, *source.names);
   }
   sched_.on_record(from, record);
 }
 
-void WakeupAnalysis::on_woken(Plan::Kind kind, uint32_t tid, RecordView record,
+void WakeupAnalysis::on_woken(const Plan& plan, uint32_t tid, uint32_t cpu, RecordView record,
                               const NameTable& names) {
+  const Plan::Kind kind = plan.kind;
   Woken& woken = woken_[tid];
   WokenBy by{.ts = record.ts()};
   if (kind == Plan::Kind::woken && woken.waking) {
@@ -45,7 +47,7 @@ void WakeupAnalysis::on_woken(Plan::Kind kind, uint32_t tid, RecordView record,
     by.ts = record.ts();
     woken.waking.reset();
   } else {
-    by.row = row_of_waker(record.tid(), record.ts(), names);
+    by.row = row_of_waker(cpu, record, names);
     by.exact = kind != Plan::Kind::woken;
   }
   if (kind == Plan::Kind::waking)
@@ -78,16 +80,35 @@ std::optional<WakeupAnalysis::WokenBy> WakeupAnalysis::waker_of(uint32_t tid, ui
   return std::nullopt;
 }
 
-uint32_t WakeupAnalysis::row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names) {
+// The thread that an interrupt came upon has nothing to do with the wake-up.
+uint32_t WakeupAnalysis::row_of_waker(uint32_t cpu, RecordView record, const NameTable& names) {
+  if (context_flags(record.context()) != 0)
+    return row_of_interrupt(context_name(record.context()), cpu);
+  return row_of_thread(record.tid(), record.ts(), names);
+}
+
+uint32_t WakeupAnalysis::row_of_others() {
+  if (!others_) {
+    others_ = static_cast<uint32_t>(wakers_.size());
+    wakers_.push_back({.others = true});
+  }
+  return *others_;
+}
+
+uint32_t WakeupAnalysis::row_of_interrupt(std::string_view interrupt, uint32_t cpu) {
+  const auto found = row_of_interrupt_.find({interrupt, cpu});
+  if (found != row_of_interrupt_.end()) return found->second;
+  if (row_of_interrupt_.size() >= kMaxRows) return row_of_others();
+  const auto row = static_cast<uint32_t>(wakers_.size());
+  wakers_.push_back({.interrupt = interrupt, .cpu = cpu});
+  row_of_interrupt_.emplace(std::pair(interrupt, cpu), row);
+  return row;
+}
+
+uint32_t WakeupAnalysis::row_of_thread(uint32_t tid, uint64_t ts, const NameTable& names) {
   const TaskName* task = names.task_at(tid, ts);
   const auto identity = identities_.number_of(tid, task != nullptr ? task->start_time : 0);
-  if (!identity) {
-    if (!others_) {
-      others_ = static_cast<uint32_t>(wakers_.size());
-      wakers_.push_back({.others = true});
-    }
-    return *others_;
-  }
+  if (!identity) return row_of_others();
   const auto [found, is_new] =
       row_of_identity_.try_emplace(*identity, static_cast<uint32_t>(wakers_.size()));
   if (is_new) wakers_.push_back({.tid = tid});

@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -21,8 +23,11 @@
 
 namespace ktraced {
 
-// A thread that wakes others. `tid` 0: an interrupt of an idle CPU.
+// A thread that wakes others, or the interrupts of a CPU. `tid` 0: an interrupt of an idle CPU, in
+// a trace without contexts.
 struct WakerRow {
+  std::string_view interrupt;  // its context_name(): "hardirq", "softirq" or "nmi"; empty: a thread
+  uint32_t cpu = 0;            // of the interrupts
   uint32_t tid = 0;
   uint32_t pid = 0;       // its process; 0: unknown
   uint64_t start_ns = 0;  // of the thread; 0: unknown
@@ -65,10 +70,10 @@ struct LongWait {
   std::optional<InsteadRow> instead;  // what ran longest on the CPU; nothing: unknown
 };
 
-// Takes the waits of a SchedAnalysis. A waker is the thread that ran on the CPU of a sched_waking
-// or sched_wakeup_new; without these, of a sched_wakeup, which may be on another CPU than the
-// waker. Memory: as SchedAnalysis, and at most kMaxRows wakers, pairs and threads that ran
-// instead.
+// Takes the waits of a SchedAnalysis. A waker is the thread or interrupt that ran on the CPU of a
+// sched_waking or sched_wakeup_new; without these, of a sched_wakeup, which may be on another CPU
+// than the waker. In a trace without contexts, it is always the thread. Memory: as SchedAnalysis,
+// and at most kMaxRows waking threads, interrupts, pairs and threads that ran instead.
 class WakeupAnalysis : public Analysis, public WaitSink {
  public:
   static constexpr size_t kMaxRows = 8192;
@@ -134,9 +139,13 @@ class WakeupAnalysis : public Analysis, public WaitSink {
     std::optional<WokenBy> waking;  // has begun, its wake-up is to come
     std::optional<WokenBy> first, last;
   };
-  void on_woken(Plan::Kind kind, uint32_t tid, RecordView record, const NameTable& names);
+  void on_woken(const Plan& plan, uint32_t tid, uint32_t cpu, RecordView record,
+                const NameTable& names);
   std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
-  uint32_t row_of_waker(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of_waker(uint32_t cpu, RecordView record, const NameTable& names);
+  uint32_t row_of_thread(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of_interrupt(std::string_view interrupt, uint32_t cpu);
+  uint32_t row_of_others();
   uint32_t row_of_unknown_waker();
   void count_delay(uint32_t waker, const WaitInterval& interval, uint64_t ns);
   std::optional<InsteadRow> count_instead(const WaitInterval& interval);
@@ -147,6 +156,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   std::unordered_map<uint32_t, Woken> woken_;  // threads that the report is about, by id
   Identities identities_{kMaxRows};
   std::unordered_map<uint32_t, uint32_t> row_of_identity_;
+  std::map<std::pair<std::string_view, uint32_t>, uint32_t> row_of_interrupt_;  // by kind and CPU
   std::vector<WakerRow> wakers_;
   LimitedRows<WakeupPair> pairs_{kMaxRows};
   std::optional<uint32_t> others_, unknown_;  // rows

@@ -41,7 +41,7 @@ std::vector<CsvTable> process_tables(const std::string& actor) {
 std::vector<CsvTable> kmem_tables(const std::string& actor) {
   const std::string use =
       ",count,failed,requested,given,waste,freed,freed_elsewhere,freed_unseen,held,held_bytes,"
-      "oldest_ns,uncertain,uncertain_bytes,others";
+      "oldest_ns,uncertain,uncertain_bytes,others,in_interrupt";
   return {{"call_sites", "type,call_site,symbol" + use},
           {"caches", "cache,size" + use},
           {"sizes", "size" + use},
@@ -82,10 +82,12 @@ const std::vector<CsvTable>& tables_of(Kind kind) {
         {"longest", kWait}}},
       {Kind::syscalls, syscall_tables(kActor)},
       {Kind::wakeups,
-       {{"wakers", kActor + ",count" + kDelay + ",others"},
-        {"pairs", "tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others"},
+       {{"wakers", kActor + ",count" + kDelay + ",others,context,cpu"},
+        {"pairs",
+         "tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others,waker.context,"
+         "waker.cpu"},
         {"instead", "tid,comm,waits,ns,others"},
-        {"longest", kWait + ",waker.tid,waker.comm,reason"}}}};
+        {"longest", kWait + ",waker.tid,waker.comm,reason,waker.context,waker.cpu"}}}};
   return kTables.at(kind);
 }
 

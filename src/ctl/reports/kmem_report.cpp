@@ -32,20 +32,22 @@ constexpr std::array kKmemTypes = {std::pair{KmemType::kmalloc, "kmalloc"},
 const char* type_name(KmemType type) { return kKmemTypes[static_cast<size_t>(type)].second; }
 
 json use_json(const KmemUse& use) {
-  return {{"count", use.allocs},
-          {"first_ns", use.allocs != 0 ? json(use.first_ns) : json()},
-          {"failed", use.failed},
-          {"requested", use.bytes_req},
-          {"given", use.bytes_alloc},
-          {"waste", use.waste()},
-          {"freed", use.freed},
-          {"freed_elsewhere", use.freed_elsewhere},
-          {"freed_unseen", use.freed_unseen},
-          {"held", use.held},
-          {"held_bytes", use.held_bytes},
-          {"oldest_ns", use.oldest_ns},
-          {"uncertain", use.uncertain},
-          {"uncertain_bytes", use.uncertain_bytes}};
+  json out = {{"count", use.allocs},
+              {"first_ns", use.allocs != 0 ? json(use.first_ns) : json()},
+              {"failed", use.failed},
+              {"requested", use.bytes_req},
+              {"given", use.bytes_alloc},
+              {"waste", use.waste()},
+              {"freed", use.freed},
+              {"freed_elsewhere", use.freed_elsewhere},
+              {"freed_unseen", use.freed_unseen},
+              {"held", use.held},
+              {"held_bytes", use.held_bytes},
+              {"oldest_ns", use.oldest_ns},
+              {"uncertain", use.uncertain},
+              {"uncertain_bytes", use.uncertain_bytes}};
+  if (use.in_interrupt) out["in_interrupt"] = *use.in_interrupt;
+  return out;
 }
 
 json node_json(int32_t node) { return node >= 0 ? json(node) : json(); }

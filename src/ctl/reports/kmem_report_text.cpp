@@ -117,10 +117,11 @@ std::string ages_text(const json& held, const Colours& colours) {
 
 std::string kmem_notes(const json& report) {
   std::string out;
-  uint64_t uncertain = 0, unseen = 0;
+  uint64_t uncertain = 0, unseen = 0, in_interrupt = 0;
   for (const auto& [type, use] : member(report, "types").items()) {
     uncertain += number_at(use, "uncertain");
     unseen += number_at(use, "freed_unseen");
+    in_interrupt += number_at(use, "in_interrupt");
   }
   const json& lost = member(report, "lost");
   if (const uint64_t frees = number_at(lost, "frees"), allocs = number_at(lost, "allocs");
@@ -133,6 +134,10 @@ std::string kmem_notes(const json& report) {
   if (unseen != 0)
     out += fmt::format("{} were freed without an event: their address was allocated again\n",
                        grouped(unseen));
+  if (in_interrupt != 0)
+    out += fmt::format(
+        "{} allocations were made in interrupts: they count for the process that ran then\n",
+        grouped(in_interrupt));
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} allocations were counted but not followed: too many were held at once\n",
                        grouped(count));

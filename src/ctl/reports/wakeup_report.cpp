@@ -32,14 +32,19 @@ constexpr std::pair<const char*, WakerValue> kWakerKeys[] = {
     {"max", [](const WakerRow& row) { return row.delay.max(); }},
 };
 
+void add_interrupt(const WakerRow& row, json& out) {
+  if (!row.interrupt.empty()) out.update({{"context", row.interrupt}, {"cpu", row.cpu}});
+}
+
 json waker_json(const WakerRow& row) {
   json out = {{"count", row.count}, {"first_ns", row.first_ns}, {"delay", latency_json(row.delay)}};
   if (row.others)
     out["others"] = true;
   else
-    out.update({{"tid", row.known ? json(row.tid) : json()},
+    out.update({{"tid", row.known && row.interrupt.empty() ? json(row.tid) : json()},
                 {"pid", row.pid != 0 ? json(row.pid) : json()},
                 {"comm", comm_json(row.comm)}});
+  add_interrupt(row, out);
   if (row.start_ns != 0) out["start_ns"] = row.start_ns;
   return out;
 }
@@ -51,7 +56,10 @@ json instead_json(const InsteadRow& row) {
 // Null: the trace does not have it.
 json waker_ref_json(const WakerRow& waker) {
   if (!waker.known || waker.others) return nullptr;
-  return {{"tid", waker.tid}, {"comm", comm_json(waker.comm)}};
+  json out = {{"tid", waker.interrupt.empty() ? json(waker.tid) : json()},
+              {"comm", comm_json(waker.comm)}};
+  add_interrupt(waker, out);
+  return out;
 }
 
 json pair_json(const WakeupPair& pair, const std::vector<WakerRow>& wakers) {
@@ -96,8 +104,21 @@ json top_rows(std::vector<const Row*> list, Value value, ToJson to_json, uint64_
   return {{"rows", std::move(rows)}, {"of", list.size()}};
 }
 
+// "hard interrupt (on CPU 3)"; empty for a thread.
+std::string interrupt_label(const json& waker) {
+  const std::string context = text_at(waker, "context");
+  if (context.empty()) return "";
+  return fmt::format("{} (on CPU {})",
+                     context == "hardirq"   ? "hard interrupt"
+                     : context == "softirq" ? "soft interrupt"
+                                            : "NMI",
+                     number_at(waker, "cpu"));
+}
+
 Table::Cell waker_cell(const json& row) {
   if (flag_at(row, "others")) return {"(others)"};
+  if (std::string interrupt = interrupt_label(row); !interrupt.empty())
+    return {std::move(interrupt)};
   if (row.contains("tid") && row["tid"].is_null()) return {"(unknown)"};
   if (number_at(row, "tid") == 0) return {"(interrupt of an idle CPU)"};
   return comm_cell(row);
@@ -124,9 +145,10 @@ std::string wakers_text(const json& table, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
-// "nginx 812", "?"
+// "nginx 812", "hard interrupt (on CPU 3)", "?"
 std::string thread_label(const json& thread) {
   if (thread.is_null()) return "?";
+  if (std::string interrupt = interrupt_label(thread); !interrupt.empty()) return interrupt;
   return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
 }
 
@@ -202,7 +224,7 @@ std::string wakeup_notes(const json& report) {
         counted_text(uncertain, "waits are not counted: something is missing in the middle") + "\n";
   if (flag_at(report, "wakers_are_guessed"))
     out +=
-        "some wake-ups lack sched_waking: their wakers are the threads that ran on the CPU of "
+        "some wake-ups lack sched_waking: their wakers are what ran on the CPU of "
         "sched_wakeup\n";
   return out + caveats_text(report);
 }

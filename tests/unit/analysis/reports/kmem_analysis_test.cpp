@@ -53,6 +53,21 @@ TEST_F(KmemAnalysisTest, CountsProcessesNotThreads) {
   EXPECT_EQ(process.use.allocs, 3U);
 }
 
+TEST_F(KmemAnalysisTest, CountsAllocationsInInterruptsWhereContextsAreKnown) {
+  const auto alloc_in = [&](record_context context, uint64_t ts, uint64_t site) {
+    take(0, in_context(context, make_record(EVENT_kmalloc, ts, 3352,
+                                            rec_kmalloc{.call_site = site, .ptr = ts << 12})));
+  };
+  kmalloc(1, 0x9000, kSiteB);
+  alloc_in(CONTEXT_TASK, 2, kSiteA);
+  alloc_in(CONTEXT_SOFTIRQ, 3, kSiteA);
+  alloc_in(CONTEXT_HARDIRQ_IN_SOFTIRQ, 4, kSiteA);
+  analysis_->finish(kEnd, 0);
+  EXPECT_EQ(row(KmemGroup::call_site, kSiteA)->use.in_interrupt, 2U);
+  EXPECT_EQ(row(KmemGroup::call_site, kSiteB)->use.in_interrupt, std::nullopt);
+  EXPECT_EQ(kmallocs().in_interrupt, 2U);
+}
+
 TEST_F(KmemAnalysisTest, CountsRowsBeyondTheLimitTogether) {
   for (uint64_t i = 0; i < KmemAnalysis::kMaxRows + 10; ++i)
     kmalloc(i, 0x1000 * (i + 1), kSiteA + i);

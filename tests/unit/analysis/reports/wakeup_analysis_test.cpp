@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/reports/wakeup_analysis.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +55,29 @@ TEST_F(WakeupAnalysisTest, TheWakerIsWhoRanWhereTheWakeUpBegan) {
   EXPECT_EQ(waker(kNginx), nullptr);
   EXPECT_FALSE(analysis_.wakers_are_guessed());
   EXPECT_EQ(analysis_.targets().at(kTarget), "bash");
+}
+
+// A timer that comes while a thread runs.
+TEST_F(WakeupAnalysisTest, AnInterruptWakesAndNotTheThreadThatItInterrupts) {
+  const auto wake_in = [&](record_context context, uint64_t ts, uint32_t cpu) {
+    take(cpu, in_context(context, make_record(EVENT_sched_waking, ts, kMaker,
+                                              rec_sched_waking{.pid = s32{kTarget}})));
+    take(cpu, in_context(context, make_record(EVENT_sched_wakeup, ts + 5, kMaker,
+                                              rec_sched_wakeup{.pid = s32{kTarget}})));
+    change(ts + 50, 0, kRunnable, kTarget);
+    change(ts + 80, kTarget, kAsleep, 0);
+  };
+  wake_in(CONTEXT_HARDIRQ, 100, 1);
+  wake_in(CONTEXT_HARDIRQ, 1000, 3);
+  wake_in(CONTEXT_HARDIRQ_IN_SOFTIRQ, 2000, 1);
+  wake_in(CONTEXT_SOFTIRQ, 3000, 1);
+  wake_in(CONTEXT_TASK, 4000, 1);
+  analysis_.finish(5000);
+  std::vector<std::string> counts;
+  for (const WakerRow& row : analysis_.wakers())
+    counts.push_back(fmt::format("{} {} {} {}", row.interrupt, row.cpu, row.tid, row.count));
+  EXPECT_THAT(counts, ::testing::ElementsAre("hardirq 1 0 2", "hardirq 3 0 1", "softirq 1 0 1",
+                                             fmt::format(" 0 {} 1", kMaker)));
 }
 
 TEST_F(WakeupAnalysisTest, APairIsAWakerAndAThreadWithItsLongestDelay) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "unit/ctl/reports/report_fixture.h"
 
 namespace ktraced::test {
@@ -145,8 +148,8 @@ TEST_F(WakeupReportTest, HasWaitsAfterPreemptions) {
   command.csv = true;
   command.table = "longest";
   run(command, false);
-  EXPECT_THAT(out_, HasSubstr("waker.tid,waker.comm,reason\n1000001000,3000,0,9,nine,11,busy,3000,"
-                              ",,preempted\n"));
+  EXPECT_THAT(out_, HasSubstr("waker.tid,waker.comm,reason,waker.context,waker.cpu\n"
+                              "1000001000,3000,0,9,nine,11,busy,3000,,,preempted,,\n"));
 }
 
 TEST_F(WakeupReportTest, SaysWhoWokeWhom) {
@@ -168,11 +171,48 @@ TEST_F(WakeupReportTest, SaysWhoWokeWhom) {
   command.csv = true;
   command.table = "pairs";
   run(command, false);
-  EXPECT_THAT(out_, HasSubstr("\n9,nine,8,eight,1,3000,3000,1000001000,\n"));
+  EXPECT_THAT(out_, HasSubstr("\n9,nine,8,eight,1,3000,3000,1000001000,,,\n"));
   command.who = "nine";
   command.csv = false;
   run(command, false);
   EXPECT_THAT(out_, Not(HasSubstr("THREAD  WOKEN   BY"))) << "the same as its wakers";
+}
+
+TEST_F(WakeupReportTest, NamesInterruptsThatWake) {
+  constexpr uint64_t kStart = kSecond;
+  const auto wake_in = [](record_context context, uint64_t ts, int32_t tid) {
+    return std::vector{in_context(context, woken(EVENT_sched_waking, ts, 8, tid)),
+                       in_context(context, woken(EVENT_sched_wakeup, ts, 8, tid))};
+  };
+  std::vector<Bytes> wakes = wake_in(CONTEXT_HARDIRQ, kStart + 1000, 9);
+  std::ranges::copy(wake_in(CONTEXT_SOFTIRQ, kStart + 2000, 10), std::back_inserter(wakes));
+  write({.schema = built_schema(),
+         .packets = {{.cpu = 0,
+                      .records = {switched(kStart, 0, 11), switched(kStart + 4000, 11, 9),
+                                  switched(kStart + 5000, 9, 10)}},
+                     {.cpu = 3, .records = wakes}},
+         .names = {task_name(8, 1, 8, "eight"), task_name(9, 1, 9, "nine"),
+                   task_name(10, 1, 9, "worker"), task_name(11, 1, 11, "busy")},
+         .begin_ns = kStart,
+         .end_ns = 2 * kSecond});
+  const json report = wakeups("9");
+  ASSERT_EQ(report["wakers"]["rows"].size(), 2U);
+  for (const json& row : report["wakers"]["rows"]) {
+    EXPECT_EQ(row["cpu"], 3);
+    EXPECT_TRUE(row["tid"].is_null() && row["pid"].is_null() && row["comm"].is_null()) << row;
+  }
+  EXPECT_EQ(report["pairs"]["rows"][0]["waker"],
+            (json{{"context", "hardirq"}, {"cpu", 3}, {"tid", nullptr}, {"comm", nullptr}}));
+  ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
+  command.who = "9";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("        hard interrupt (on CPU 3)"));
+  EXPECT_THAT(out_, HasSubstr("soft interrupt (on CPU 3)"));
+  EXPECT_THAT(out_, Not(HasSubstr("eight")));
+  command.csv = true;
+  command.table = "pairs";
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("\n9,nine,,,1,3000,3000,1000001000,,hardirq,3\n"));
 }
 
 TEST_F(WakeupReportTest, TakesASelection) {
