@@ -227,7 +227,7 @@ void add_commands(ControlServer& server, const MethodTargets& t) {
                 std::bind_front(set_paused, tracer, paused));
   server.add("reload", Role::admin, [t](const json&, const Peer&, const Reply& reply) {
     t.reload([reply](const Result<Reloaded>& reloaded) {
-      if (!reloaded) return reply(propagate(reloaded));
+      if (!reloaded) return reply(std::unexpected(reloaded.error()));
       reply(json{{"changed", reloaded->changed}, {"at_next_start", reloaded->at_next_start}});
     });
   });

@@ -42,7 +42,9 @@ class NameLog {
   // since.
   [[nodiscard]] std::vector<std::byte> last() const;
 
-  // What is missing, as the records say and beyond the limits: sentences without their ends.
+  // What is missing, as the records say and beyond the limits; problems() has it as sentences
+  // without their ends.
+  [[nodiscard]] const LostNames& lost() const { return lost_; }
   [[nodiscard]] std::vector<std::string> problems() const;
 
   // The contents of tasks.json, caches.json, cgroups.json and commands.json, one entry per line.

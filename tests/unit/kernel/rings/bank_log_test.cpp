@@ -77,25 +77,6 @@ TEST_F(BankLogTest, CountsHitsMissedDuringABankChangeForBothBanks) {
   EXPECT_EQ(log.missed(1), (Counts{{"kmalloc", 1}}));
 }
 
-TEST_F(BankLogTest, CopiesTheEntryOfAnotherLog) {
-  BankLog old = open();
-  old.begin(1);
-  old.set_name(1, "saved");
-  skipped = {{"kmalloc", 2}};
-  old.end(1, 1234);
-  const Fd other_memory(::memfd_create("other banks", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(other_memory.get(), (kBanks * sizeof(flight_bank) + 4095) / 4096 * 4096),
-            0);
-  BankLog next = BankLog::open(other_memory.get(), kBanks, schema, [](const Event&) {
-                   return uint64_t{0};
-                 }).value();
-  next.copy(2, old, 1);
-  EXPECT_EQ(next.begin_ns(2), old.begin_ns(1));
-  EXPECT_EQ(next.end_ns(2), 1234U);
-  EXPECT_EQ(next.name(2), "saved");
-  EXPECT_EQ(next.missed(2), (Counts{{"kmalloc", 2}}));
-}
-
 TEST_F(BankLogTest, CountsAllMissedHitsOfAnEventDefinedSince) {
   BankLog log = open();
   skipped = {{"kmalloc", 100}};
