@@ -154,8 +154,10 @@ class TrialLog {
 
 uint64_t ring_memory(const Config& config, size_t cpus) { return rings_of(config, cpus).bytes(); }
 
-std::optional<std::string> flight_memory_problem(const FlightConfig& config) {
-  return flight_memory_problem(config, online_cpus().size(), machine_memory("MemAvailable"));
+std::optional<std::string> flight_memory_problem(const FlightConfig& config, uint64_t freed) {
+  const uint64_t available = machine_memory("MemAvailable");
+  return flight_memory_problem(config, online_cpus().size(),
+                               available == 0 ? 0 : available + freed);
 }
 
 std::optional<std::string> flight_memory_problem(const FlightConfig& config, size_t cpus,

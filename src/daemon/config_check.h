@@ -38,8 +38,10 @@ struct ConfigFindings {
 // A sentence if new rings of the flight recorder do not fit into `memory` bytes (0: unknown).
 [[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config,
                                                                size_t cpus, uint64_t memory);
-// A sentence if new rings of the flight recorder do not fit into what this machine has now.
-[[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config);
+// A sentence if new rings of the flight recorder do not fit into what this machine has now, and
+// `freed` bytes.
+[[nodiscard]] std::optional<std::string> flight_memory_problem(const FlightConfig& config,
+                                                               uint64_t freed);
 
 // The value of "MemTotal" or another key in the text of /proc/meminfo, in bytes; 0 if missing.
 [[nodiscard]] uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key);

@@ -21,6 +21,9 @@ namespace {
 // How long a stopping daemon waits until its readers have read the rest.
 constexpr std::chrono::milliseconds kReaderTimeout{3000};
 
+// How often a start that takes long says so.
+constexpr std::chrono::seconds kSignOfStart{2};
+
 template <class T>
 void add_if_changed(std::vector<std::string>& sections, const char* name, const T& before,
                     const T& now) {
@@ -177,24 +180,35 @@ Result<> Daemon::replace_other_sizes() {
   return begin_tracing();
 }
 
-// Fails if history would be lost without the rings. Serves no client meanwhile.
+// Pauses the recorder, and freezes what it has: a bank that cannot be written stays frozen. Fails
+// if history would be lost without the rings; the recorder then goes on.
 Result<> Daemon::save_history() {
+  const TracerParts& tracer = tracer_->parts();
+  FlightRecorder& flight = tracer.rings.flight();
+  if (auto written = write_frozen(); !written || flight.history_bytes() == 0) return written;
+  tracer.session_control.set_paused(tracer.sessions.recorder(), true);
+  Rollback pause([&] { tracer.session_control.set_paused(tracer.sessions.recorder(), false); });
+  if (auto frozen = flight.swap(); !frozen) return propagate(frozen);
+  if (auto written = write_frozen(); !written) return written;
+  pause.dismiss();
+  return {};
+}
+
+// Writes the frozen banks, and serves nobody meanwhile. Fails if one of them is still frozen.
+Result<> Daemon::write_frozen() {
+  if (!tracer_->parts().rings.flight().any_frozen()) return {};
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
+  auto starting = (*loop)->add_repeating_timer(kSignOfStart, [] {
+    notify_starting("Saves the history of an earlier daemon", 10 * kSignOfStart);
+  });
+  if (!starting) return propagate(starting);
   Snapshots snapshots(**loop, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots.begin(); !begun) return begun;
-  const FlightRecorder& flight = tracer_->parts().rings.flight();
-  if (flight.history_bytes() != 0) {
-    auto taken = snapshots.take({.name = "",
-                                 .reason = "flight.buffer_kb or flight.banks was changed",
-                                 .requested_by = "ktraced"},
-                                nullptr);
-    if (!taken) return propagate(taken);
-  }
   snapshots.finish(true, [&] { (*loop)->exit(0); });
   if (auto ended = (*loop)->run(); !ended) return propagate(ended);
-  if (flight.any_frozen())
-    return fail(ExitCode::unavailable, "what it has frozen for snapshots is not on disk yet");
+  if (tracer_->parts().rings.flight().any_frozen())
+    return fail(ExitCode::unavailable, "what is frozen could not be written");
   return {};
 }
 
@@ -320,12 +334,14 @@ void Daemon::finish_reload(const Config& config, OnReloaded then) {
   });
 }
 
-// Those of this daemon, and those of the next one.
+// Is there memory for the rings that the reload makes, and for those of the next start in the place
+// of those that there are?
 Result<> Daemon::check_rings(const Config& config) const {
-  if (auto problem = flight_memory_problem(config.flight))
-    return fail(ExitCode::unavailable, "{}", *problem);
   Config now = config;
-  keep_sizes(now.flight);
+  if (!keep_sizes(now.flight).empty())
+    if (auto problem =
+            flight_memory_problem(config.flight, tracer_->parts().rings.flight().memory()))
+      return fail(ExitCode::unavailable, "{}", *problem);
   return tracer_->check_memory(now);
 }
 

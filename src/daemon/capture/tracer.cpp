@@ -29,7 +29,8 @@ namespace {
 // Without `bpffs` nothing is to be pinned.
 void log_acquired(const AcquiredObject& acquired, const std::filesystem::path& bpffs) {
   for (const ReplacedObject& old : acquired.replaced)
-    spdlog::warn("replaced {} ({}): its history is lost", old.id, old.reason);
+    spdlog::warn("replaced {} ({}){}", old.id, old.reason,
+                 old.since_ns == 0 ? "" : ": its history is lost");
   if (acquired.adopted) spdlog::info("adopted what an earlier daemon left running");
   if (!acquired.unpinned_because.empty() && !bpffs.empty())
     spdlog::warn("history will not survive this daemon: {}", acquired.unpinned_because);
@@ -103,6 +104,9 @@ Result<std::unique_ptr<Tracer>> Tracer::create(Config config, KernelSymbols& sym
                                  cleanup_command(config.file), check_start_memory(config));
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);
+  // Rings of sizes that are not configured are not made.
+  if (acquired->sizes != sizes_of(config) && acquired->object.control().flight == 0)
+    config.flight.enabled = false;
   set_sizes(config.flight, acquired->sizes);
   auto counters = Counters::open(acquired->object);
   if (!counters) return propagate(counters);

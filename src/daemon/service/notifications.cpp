@@ -24,6 +24,11 @@ uint64_t monotonic_us() {
 
 }  // namespace
 
+void notify_starting(const std::string& status, std::chrono::seconds more) {
+  notify(fmt::format("EXTEND_TIMEOUT_USEC={}\nSTATUS={}", std::chrono::microseconds(more).count(),
+                     printable(status)));
+}
+
 void notify_ready(const std::string& status) {
   notify(fmt::format("READY=1\nSTATUS={}", printable(status)));
 }

@@ -13,6 +13,8 @@
 
 namespace ktraced {
 
+// Still starts, and has not failed if that takes `more` time from now.
+void notify_starting(const std::string& status, std::chrono::seconds more);
 // Serves requests; `status` is a line for `systemctl status`.
 void notify_ready(const std::string& status);
 // Reads its configuration again, until notify_ready().

@@ -36,8 +36,7 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-// Pinned last: if it exists, everything else is pinned too.
-constexpr const char* kControlMap = ".data.control";
+constexpr const char* kControlMap = ".data.control";  // its pin is PinRoot::kWhole
 
 // All zero if the kernel does not report it.
 bpf_prog_info program_info(int program) {

@@ -69,7 +69,8 @@ uint64_t loaded_since(const Pins& pins) {
 Result<ReplacedObject> take_away(const std::shared_ptr<const PinRoot>& root, const std::string& id,
                                  std::string reason) {
   ReplacedObject replaced{.id = id, .reason = std::move(reason)};
-  if (const auto pins = Pins::open(root, id)) replaced.since_ns = loaded_since(*pins);
+  if (const auto pins = Pins::open(root, id); pins && pins->get(Pins::Kind::map, PinRoot::kWhole))
+    replaced.since_ns = loaded_since(*pins);
   if (auto done = root->remove_object(id); !done) return propagate(done);
   replaced.until_ns = boottime_ns();
   return replaced;

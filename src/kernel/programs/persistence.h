@@ -18,7 +18,7 @@ namespace ktraced {
 struct ReplacedObject {
   std::string id;
   std::string reason;     // why it was not adopted
-  uint64_t since_ns = 0;  // when it was loaded; CLOCK_BOOTTIME. 0: it had no programs
+  uint64_t since_ns = 0;  // when it was loaded; CLOCK_BOOTTIME. 0: it had no history
   uint64_t until_ns = 0;  // when it was removed
 };
 

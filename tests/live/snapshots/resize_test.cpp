@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 json flight_of(Daemon& daemon) { return daemon.call("status")["flight"]; }
 
@@ -85,7 +86,7 @@ TEST_P(FlightResizeTo, SavesTheHistoryOfTheEarlierDaemonFirst) {
 
   const json saved = snapshots_of(daemon);
   ASSERT_THAT(saved, SizeIs(1));
-  EXPECT_EQ(saved[0]["reason"], "flight.buffer_kb or flight.banks was changed");
+  EXPECT_THAT(saved[0]["name"].get<std::string>(), StartsWith("recovered-"));
   EXPECT_TRUE(complete_but_for_missed(saved[0])) << saved[0];
   EXPECT_EQ(snapshot_numbers(saved[0], before.pid()), from_to(1, 3000));
   EXPECT_EQ(snapshot_numbers(saved[0], between.pid()), from_to(1, 1000));
@@ -118,14 +119,27 @@ INSTANTIATE_TEST_SUITE_P(Live, FlightResizeTo,
                                   std::to_string(sizes.param.buffer_kb) + "k";
                          });
 
+TEST(FlightResize, MakesNoRingsOfTheEarlierSizesIfTheEarlierRecorderWasOff) {
+  Daemon daemon(flight_config({{"enabled", false}, {"buffer_kb", 262144}, {"banks", 8}}));
+  daemon.end(SIGKILL);
+  WaitingTruth truth({"numbered", "500"});
+  daemon.write_config(flight_config_for({truth.pid()}, {{"buffer_kb", 256}}));
+  daemon.start();
+  EXPECT_EQ(flight_of(daemon)["ring_bytes"], 256 * 1024);
+  truth.act();
+  EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 500));
+  EXPECT_THAT(snapshots_of(daemon), SizeIs(1));
+}
+
 // The daemon serves, with the rings that there are.
 TEST(FlightResize, WaitsUntilTheHistoryCanBeSaved) {
   const TempDir directory;
   const fs::path in_the_way = directory.path() / "file";
   std::ofstream(in_the_way) << "no directory\n";
-  WaitingTruth before({"numbered", "500"});
+  WaitingTruth before({"numbered", "500"}), after({"numbered", "500"});
   const auto config = [&](int buffer_kb, const fs::path& snapshots) {
-    return flight_config_for({before.pid()}, {{"buffer_kb", buffer_kb}, {"directory", snapshots}});
+    return flight_config_for({before.pid(), after.pid()},
+                             {{"buffer_kb", buffer_kb}, {"directory", snapshots}});
   };
   Daemon daemon(config(1024, directory.path() / "snapshots"));
   before.act();
@@ -137,7 +151,10 @@ TEST(FlightResize, WaitsUntilTheHistoryCanBeSaved) {
   EXPECT_EQ(flight_of(daemon)["ring_bytes"], 1024 * 1024);
   daemon.write_config(config(256, directory.path() / "snapshots"));
   EXPECT_EQ(daemon.call("reload")["at_next_start"], json{"flight.buffer_kb"});
-  EXPECT_EQ(take_numbers(daemon, before.pid()), from_to(1, 500));
+  ASSERT_TRUE(eventually([&] { return snapshots_of(daemon).size() == 1; })) << daemon.log();
+  EXPECT_EQ(snapshot_numbers(snapshots_of(daemon)[0], before.pid()), from_to(1, 500));
+  after.act();
+  EXPECT_EQ(take_numbers(daemon, after.pid()), from_to(1, 500)) << "it goes on";
   daemon.end(SIGKILL);
   daemon.start();
   EXPECT_EQ(flight_of(daemon)["ring_bytes"], 256 * 1024);
@@ -148,18 +165,20 @@ TEST(FlightResize, LosesNothingWhenItIsKilled) {
   Daemon daemon(flight_config({{"buffer_kb", 1024}}));
   const long rounds = 3 + scaled(usual_or_whole(5, 20));
   for (long round = 0; round < rounds; ++round) {
+    const int kb = round % 2 == 0 ? 2048 : 1024;
     WaitingTruth truth({"numbered", "500"});
     daemon.set_filter({{"pid", {truth.pid()}}});
     truth.act();
     daemon.end(SIGKILL);
-    daemon.write_config(flight_config_for(
-        {truth.pid()}, {{"buffer_kb", round % 2 == 0 ? 2048 : 1024}, {"max_snapshots", 1000}}));
+    daemon.write_config(
+        flight_config_for({truth.pid()}, {{"buffer_kb", kb}, {"max_snapshots", 1000}}));
     {
       const Process early({kDaemonProgram, "--config", daemon.config_file()});
       std::this_thread::sleep_for(Milliseconds(1200) * round / rounds);
     }
     daemon.start();
     EXPECT_THAT(daemon.call("status")["replaced"], IsEmpty());
+    EXPECT_EQ(flight_of(daemon)["ring_bytes"], kb * 1024) << "round " << round;
     daemon.call("snapshot.take");
     ASSERT_TRUE(eventually([&] { return flight_of(daemon)["frozen"] == 0; }));
     std::vector<uint64_t> numbers;
