@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 namespace ktraced {
@@ -90,9 +91,20 @@ const CommandLine* NameTable::command_of(uint32_t pid, uint64_t start_ns) const 
 bool NameTable::apply_cgroup(RecordView record) {
   rec_metadata_cgroup cgroup;
   if (!read_record(record, cgroup, offsetof(rec_metadata_cgroup, path))) return false;
-  if (cgroups_.size() >= std::max(kMaxCgroups, max_tasks_)) cgroups_.clear();
+  if (cgroups_.size() >= std::max(kMaxCgroups, max_tasks_)) evict_empty_cgroups();
   cgroups_[cgroup.cgroup].assign(cgroup.path, ::strnlen(cgroup.path, sizeof(cgroup.path)));
   return true;
+}
+
+// Any user can make control groups without end, and no record says that one was removed. All paths
+// go only if there are threads in so many groups that almost all would stay.
+void NameTable::evict_empty_cgroups() {
+  std::unordered_set<uint64_t> used;
+  for (const auto& [tid, task] : tasks_)
+    for (const TaskName& version : task.versions) used.insert(version.cgroup);
+  const size_t before = cgroups_.size();
+  std::erase_if(cgroups_, [&](const auto& group) { return !used.contains(group.first); });
+  if (cgroups_.size() > before / 4 * 3) cgroups_.clear();
 }
 
 // Records arrive in almost any order: all CPUs report names, and the daemon reports them again from

@@ -36,7 +36,7 @@ struct TaskName {
 // Answers "who was thread 812 at that time" from the metadata records of a stream or trace. Thread
 // ids are reused and threads change their names, so it keeps several versions of each. Memory is
 // bounded unless everything is kept: each thread keeps its newest versions, and the least recently
-// used threads are evicted.
+// used threads are evicted, as are control groups that no known thread is or was in.
 class NameTable {
  public:
   static constexpr size_t kVersionsPerTask = 8;
@@ -97,6 +97,7 @@ class NameTable {
   bool apply_command(RecordView record);
   [[nodiscard]] const TaskName* move_of(uint32_t leader, uint64_t ts) const;
   void evict_unused();
+  void evict_empty_cgroups();
 
   size_t max_tasks_;
   size_t versions_per_task_;

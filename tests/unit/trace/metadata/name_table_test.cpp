@@ -183,6 +183,23 @@ TEST(NameTable, KeepsTheLastPathOfAControlGroup) {
   EXPECT_EQ(names.cgroup_path(11), "/other");
 }
 
+TEST(NameTable, EvictsPathsOfControlGroupsInWhichNoThreadIs) {
+  NameTable names(1000);
+  learn(names, test::task_in_cgroup(5, 100, 5, 1));
+  learn(names, test::task_in_cgroup(6, 100, 6, 11));
+  learn(names, test::task_in_cgroup(6, 200, 6, 12));
+  learn(names, test::cgroup_path(1, "/"));
+  learn(names, test::cgroup_path(11, "/before"));
+  learn(names, test::cgroup_path(12, "/now"));
+  for (uint64_t id = 100; id <= 100 + NameTable::kMaxCgroups; ++id)
+    learn(names, test::cgroup_path(id, "/empty"));
+  EXPECT_EQ(names.cgroup_path(100), "");
+  EXPECT_EQ(names.cgroup_path(100 + NameTable::kMaxCgroups), "/empty") << "the last one";
+  EXPECT_EQ(names.cgroup_path(1), "/");
+  EXPECT_EQ(names.cgroup_path(11), "/before");
+  EXPECT_EQ(names.cgroup_path(12), "/now");
+}
+
 TEST(NameTable, RefusesOtherRecords) {
   NameTable names;
   auto unknown = test::bare_record(1, 99);
