@@ -145,13 +145,23 @@ struct {
 	__type(value, struct cache_info);
 } caches SEC(".maps");
 
-/* Paths of control groups; those of removed ones stay until the space is needed. */
+/* Paths of the control groups that exist, by id; h.ts of the value is since when the path is here. They must
+ * not be evicted: a group can be older than any number of others. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CGROUPS_MAX);
 	__type(key, u64);
-	__type(value, struct cgroup_info);
+	__type(value, struct rec_metadata_cgroup);
 } cgroups SEC(".maps");
+
+/* The latest control groups that were removed: threads of the history were in them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, REMOVED_CGROUPS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct removed_cgroup);
+} removed_cgroups SEC(".maps");
 
 /* Caches whose name is already known, by hash of their address. */
 u64 cache_slots[CACHE_SLOTS] SEC(".data.cache_slots") = {};

@@ -300,7 +300,7 @@ int task_freed(u64 *ctx)
 
 enum cgroup_program {
 	CGROUP_MADE = 0,
-	CGROUP_RENAMED,
+	CGROUP_REMOVED,
 	CGROUP_ATTACHED,
 	CGROUP_PROGRAMS,
 };
@@ -314,44 +314,89 @@ struct {
 	__type(value, struct rec_metadata_cgroup);
 } cgroup_paths SEC(".maps");
 
-/* Keeps the path of a control group. Those of other hierarchies than that of cgroup v2 have ids
- * of their own. */
-static __always_inline void cgroup_named(u32 program, struct cgroup *cgroup, const char *path)
+/* The record of a control group, which is valid while the program runs. Null for those of other hierarchies
+ * than that of cgroup v2: they have ids of their own. */
+static __always_inline struct rec_metadata_cgroup *cgroup_record(u32 program, struct cgroup *cgroup,
+								 const char *path)
 {
 	struct rec_metadata_cgroup *r = bpf_map_lookup_elem(&cgroup_paths, &program);
-	u64 id = READ(cgroup, kn, id);
 	long length;
-	u32 size;
 
 	if (!r || READ(cgroup, root, hierarchy_id) != 0)
-		return;
+		return NULL;
 	__builtin_memset(r->path, 0, sizeof(r->path));
 	length = bpf_probe_read_kernel_str(r->path, sizeof(r->path), path);
 	if (length <= 1 || length > CGROUP_PATH_MAX)
-		return;
-	bpf_map_update_elem(&cgroups, &id, r->path, BPF_ANY);
+		return NULL;
+	r->h.ts = bpf_ktime_get_boot_ns();
+	r->h.id = METADATA_cgroup;
+	r->h.size = (__builtin_offsetof(struct rec_metadata_cgroup, path) + (u32)length + 7) & ~7U;
+	r->cgroup = READ(cgroup, kn, id);
+	return r;
+}
+
+static __always_inline void emit_cgroup(struct rec_metadata_cgroup *r)
+{
+	u32 size = r->h.size;
+
 	if (!control.stream)
 		return;
-	r->cgroup = id;
-	size = (__builtin_offsetof(struct rec_metadata_cgroup, path) + (u32)length + 7) & ~7U;
 	barrier_var(size); /* the verifier must see the bound on the value that is used */
 	if (size <= sizeof(*r))
-		emit_metadata(&r->h, bpf_ktime_get_boot_ns(), METADATA_cgroup, size, 0);
+		emit_metadata(&r->h, r->h.ts, METADATA_cgroup, size, 0);
+}
+
+/* The programs of control groups hold the kernel's cgroup_mutex, so only one of them runs at a time. */
+static __always_inline void cgroup_kept(void)
+{
+	if (control.unkept_cgroups)
+		control.unkept_cgroups--;
 }
 
 /* cgroup_mkdir(cgroup, path) */
 SEC("?raw_tp/cgroup_mkdir")
 int cgroup_made(u64 *ctx)
 {
-	cgroup_named(CGROUP_MADE, (void *)ctx[0], (const char *)ctx[1]);
+	struct rec_metadata_cgroup *r = cgroup_record(CGROUP_MADE, (void *)ctx[0], (const char *)ctx[1]);
+	u64 id;
+
+	if (!r)
+		return 0;
+	id = r->cgroup;
+	emit_cgroup(r);
+	if (bpf_map_update_elem(&cgroups, &id, r, BPF_ANY))
+		control.unkept_cgroups++;
 	return 0;
 }
 
-/* cgroup_rename(cgroup, path) */
-SEC("?raw_tp/cgroup_rename")
-int cgroup_renamed(u64 *ctx)
+static __always_inline void note_removed(const struct rec_metadata_cgroup *r)
 {
-	cgroup_named(CGROUP_RENAMED, (void *)ctx[0], (const char *)ctx[1]);
+	u64 number = __sync_fetch_and_add(&control.removed_cgroups, 1);
+	u32 index = number & (REMOVED_CGROUPS_MAX - 1);
+	struct removed_cgroup *removed = bpf_map_lookup_elem(&removed_cgroups, &index);
+
+	if (!removed)
+		return;
+	*(volatile u64 *)&removed->number = 0;
+	barrier();
+	bpf_probe_read_kernel(&removed->record, sizeof(removed->record), r);
+	barrier(); /* x86 keeps the order of stores */
+	*(volatile u64 *)&removed->number = number + 1;
+}
+
+/* cgroup_rmdir(cgroup, path) */
+SEC("?raw_tp/cgroup_rmdir")
+int cgroup_removed(u64 *ctx)
+{
+	struct rec_metadata_cgroup *r = cgroup_record(CGROUP_REMOVED, (void *)ctx[0], (const char *)ctx[1]);
+	u64 id;
+
+	if (!r)
+		return 0;
+	id = r->cgroup;
+	note_removed(r);
+	if (bpf_map_delete_elem(&cgroups, &id))
+		cgroup_kept(); /* its path had found no room, and is in the history now */
 	return 0;
 }
 
@@ -361,9 +406,17 @@ SEC("?raw_tp/cgroup_attach_task")
 int cgroup_changed(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[2];
+	struct rec_metadata_cgroup *r;
+	u64 id;
 
 	__sync_fetch_and_add(&control.generation, 1UL << THREAD_GENERATION_SHIFT);
-	cgroup_named(CGROUP_ATTACHED, (void *)ctx[0], (const char *)ctx[1]);
+	r = cgroup_record(CGROUP_ATTACHED, (void *)ctx[0], (const char *)ctx[1]);
+	if (r) {
+		id = r->cgroup;
+		if (!bpf_map_update_elem(&cgroups, &id, r, BPF_NOEXIST))
+			cgroup_kept(); /* there is room now */
+		emit_cgroup(r);
+	}
 	task_named(task, READ(task, pid), (void *)&task->comm);
 	return 0;
 }

@@ -14,17 +14,18 @@
 #include "state/stream_state.h"
 
 enum {
-	SESSIONS_MAX = 8,         /* one bit each */
-	SESSION_RECORDER = 0,     /* writes to the flight rings; the others have stream rings */
-	SESSION_OUTPUT = 1,       /* the daemon's own trace files */
-	SESSION_CLIENT_FIRST = 2, /* sessions of clients */
-	TASKS_MAX = 32768,        /* names kept, of live and ended threads */
-	NAME_CHANGES_MAX = 32768, /* power of two, see struct name_change */
-	CACHES_MAX = 4096,        /* slab cache names kept */
-	CGROUPS_MAX = 2048,       /* paths of control groups kept */
-	CACHE_SLOTS = 1024,       /* power of two, see cache_seen() */
-	SYSCALL_MAX = 1024,       /* system call numbers below this can be selected */
-	SYSCALL_ABIS = 3,         /* values of syscall_abi_t */
+	SESSIONS_MAX = 8,           /* one bit each */
+	SESSION_RECORDER = 0,       /* writes to the flight rings; the others have stream rings */
+	SESSION_OUTPUT = 1,         /* the daemon's own trace files */
+	SESSION_CLIENT_FIRST = 2,   /* sessions of clients */
+	TASKS_MAX = 32768,          /* names kept, of live and ended threads */
+	NAME_CHANGES_MAX = 32768,   /* power of two, see struct name_change */
+	CACHES_MAX = 4096,          /* slab cache names kept */
+	CGROUPS_MAX = 16384,        /* control groups that exist whose paths are kept */
+	REMOVED_CGROUPS_MAX = 4096, /* power of two, see struct removed_cgroup */
+	CACHE_SLOTS = 1024,         /* power of two, see cache_seen() */
+	SYSCALL_MAX = 1024,         /* system call numbers below this can be selected */
+	SYSCALL_ABIS = 3,           /* values of syscall_abi_t */
 
 	/* The tracepoint task_rename runs before the task has its new name. A check
 	 * that reads the task within this time must not restore the old name. */
@@ -295,7 +296,9 @@ struct control {
 	/* Value of names_since for which the live threads were compared with the map
 	 * tasks: a thread that was not seen since then has ended. */
 	u64 names_checked;
-	u64 name_changes; /* entries written so far to the map name_changes */
+	u64 name_changes;    /* entries written so far to the map name_changes */
+	u64 removed_cgroups; /* entries written so far to the map removed_cgroups */
+	u64 unkept_cgroups;  /* control groups that exist, for whose paths the map cgroups has no room */
 	/* Threads in a call with a string that could not be read yet: at least as many as the
 	 * map unread_strings has. */
 	u32 unread_strings;
@@ -338,9 +341,13 @@ struct cache_info {
 	char name[CACHE_NAME_LEN];
 };
 
-/* Value of the map cgroups, key the id of a control group. */
-struct cgroup_info {
-	char path[CGROUP_PATH_MAX];
+/*
+ * An element of the map removed_cgroups, a history that overwrites its oldest entries.
+ * Removal number n (from 0) is at n % REMOVED_CGROUPS_MAX.
+ */
+struct removed_cgroup {
+	u64 number;                        /* n + 1; 0: being written */
+	struct rec_metadata_cgroup record; /* h.ts is when it was removed */
 };
 
 #endif

@@ -22,7 +22,7 @@ constexpr const char* kUserChanged = "user_changed";
 constexpr const char* kTaskFreed = "task_freed";
 constexpr const char* kCgroupChanged = "cgroup_changed";
 constexpr const char* kCgroupMade = "cgroup_made";
-constexpr const char* kCgroupRenamed = "cgroup_renamed";
+constexpr const char* kCgroupRemoved = "cgroup_removed";
 
 }  // namespace
 
@@ -40,7 +40,7 @@ bool TaskTracking::tracks_names(const std::string& event) {
 
 std::vector<std::string> TaskTracking::helpers() {
   return {kChildBorn,     kExecBegins, kUserChanged,  kTaskFreed,
-          kCgroupChanged, kCgroupMade, kCgroupRenamed};
+          kCgroupChanged, kCgroupMade, kCgroupRemoved};
 }
 
 std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) const {
@@ -49,7 +49,7 @@ std::vector<ProgramNeed> TaskTracking::helper_needs(const Tracked& tracked) cons
        {std::pair(kChildBorn, tracked.names), std::pair(kExecBegins, tracked.names),
         std::pair(kUserChanged, tracked.names), std::pair(kTaskFreed, tracked.threads),
         std::pair(kCgroupChanged, tracked.names || tracked.cgroups),
-        std::pair(kCgroupMade, tracked.names), std::pair(kCgroupRenamed, tracked.names)})
+        std::pair(kCgroupMade, tracked.names), std::pair(kCgroupRemoved, tracked.names)})
     if (availability_.supports(name))
       needs.push_back({.program = {.name = name}, .needed = needed, .first = true});
   return needs;
@@ -75,8 +75,7 @@ void TaskTracking::begin() {
 // While no program was attached, threads may have changed: what their filters say is asked again.
 void TaskTracking::check_names() {
   names_.check();
-  const auto read = for_each_cgroup(
-      [this](uint64_t id, const std::string& path) { names_.add_cgroup(id, path); });
+  const auto read = names_.check_cgroups(for_each_cgroup);
   if (!read) spdlog::info("paths of control groups are not recorded: {}", read.error().message);
   evict_threads(object_.control());
 }

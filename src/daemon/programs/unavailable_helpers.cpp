@@ -23,7 +23,7 @@ constexpr std::array<std::pair<const char*, const char*>, 10> kEffects{{
     {"task_freed", "processes that have ended take the room of others that filters can follow"},
     {"cgroup_changed", "the control groups of threads that are moved are those from before"},
     {"cgroup_made", "new control groups have no path until a thread is moved to them"},
-    {"cgroup_renamed", "control groups that are renamed keep their old paths"},
+    {"cgroup_removed", "control groups that are removed take the room of others for paths"},
     {"note_entry", "completed system calls have no duration"},
     {"check_entry",
      "completed system calls have no duration if the kernel skipped their beginning"},

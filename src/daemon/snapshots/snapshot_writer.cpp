@@ -142,12 +142,24 @@ Manifest SnapshotWriter::manifest() const {
 // Records of CPUs that reach further back than the common window have names too.
 void SnapshotWriter::note_lost_names(Manifest& manifest) const {
   const uint64_t begin_ns = std::min(manifest.start_ns(), window_of(manifest).furthest_ns);
-  if (begin_ns >= job_.names_since) return;
-  manifest.names_since_ns = job_.names_since;
-  manifest.incomplete_because.push_back(fmt::format(
-      "threads may carry wrong names from {:.3f} to {:.3f} s after boot: more names "
-      "have changed than are kept",
-      static_cast<double>(begin_ns) / 1e9, static_cast<double>(job_.names_since) / 1e9));
+  auto span = [&](uint64_t end_ns) {
+    return fmt::format("from {:.3f} to {:.3f} s after boot", static_cast<double>(begin_ns) / 1e9,
+                       static_cast<double>(end_ns) / 1e9);
+  };
+  if (begin_ns < job_.names_since) {
+    manifest.names_since_ns = job_.names_since;
+    manifest.incomplete_because.push_back(
+        fmt::format("threads may carry wrong names {}: more names have changed than are kept",
+                    span(job_.names_since)));
+  }
+  if (begin_ns < job_.cgroups_since)
+    manifest.incomplete_because.push_back(
+        fmt::format("paths of control groups that were removed {} may be missing: more were "
+                    "removed than are kept",
+                    span(job_.cgroups_since)));
+  if (job_.unkept_cgroups != 0)
+    manifest.incomplete_because.push_back(fmt::format(
+        "paths of {} control groups are missing: more exist than are kept", job_.unkept_cgroups));
 }
 
 bool SnapshotWriter::all_lack_the_begin(const Manifest& manifest) const {

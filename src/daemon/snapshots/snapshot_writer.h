@@ -31,6 +31,9 @@ struct SnapshotJob {
   // More of them, asked for in the thread that writes; null: none.
   std::function<std::vector<std::byte>()> commands = nullptr;
   uint64_t names_since = 0;  // name changes before this time may be unknown; ns
+  // Paths of control groups that were removed before this time may be unknown; ns.
+  uint64_t cgroups_since = 0;
+  uint64_t unkept_cgroups = 0;  // existing ones whose paths are unknown
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;

@@ -225,7 +225,9 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
       .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
       .names = std::move(names.records),
       .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); },
-      .names_since = names.complete_since});
+      .names_since = names.complete_since,
+      .cgroups_since = names.cgroups_since,
+      .unkept_cgroups = names.unkept_cgroups});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();
   job->manifest.name = request.name;

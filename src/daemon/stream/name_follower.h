@@ -39,8 +39,8 @@ class NameFollower {
   void begin(bool with_left);
   // What has changed since the last call.
   [[nodiscard]] NameChanges take();
-  // The last name of each thread whose name has changed since then, all caches and all control
-  // groups.
+  // The last name of each thread whose name has changed since then, all caches, and the control
+  // groups that were made or removed since then.
   [[nodiscard]] std::vector<std::byte> last_since(uint64_t ns) const;
 
  private:

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/files/namespaces.h"
@@ -47,26 +49,45 @@ void append_task(std::vector<std::byte>& out, uint32_t tid, const task_info& inf
   append(out, r);
 }
 
-void append_cgroup(std::vector<std::byte>& out, uint64_t id, const cgroup_info& info) {
-  rec_metadata_cgroup r{};
-  std::memcpy(r.path, info.path, sizeof(r.path) - 1);
-  const size_t size = (offsetof(rec_metadata_cgroup, path) + std::strlen(r.path) + 1 + 7) / 8 * 8;
-  r.h = {.ts = 0, .id = METADATA_cgroup, .size = static_cast<u16>(size), .tid = 0};
-  r.cgroup = id;
-  const auto bytes = std::as_bytes(std::span(&r, 1)).first(size);
-  out.insert(out.end(), bytes.begin(), bytes.end());
+void append_cgroup(std::vector<std::byte>& out, const rec_metadata_cgroup& group) {
+  const auto bytes = std::as_bytes(std::span(&group, 1));
+  const size_t size = std::min<size_t>(group.h.size, bytes.size());
+  out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
 }
 
-// Copies a change; false if a program is writing it, or has written a newer one there.
-bool read_change(const name_change& from, uint64_t number, name_change& change) {
-  const std::atomic_ref written(const_cast<u64&>(from.number));
-  if (written.load(std::memory_order_acquire) != number + 1) return false;
-  std::memcpy(&change, &from, sizeof(change));
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return written.load(std::memory_order_relaxed) == number + 1;
+rec_metadata_cgroup cgroup_record(uint64_t id, const std::string& path) {
+  rec_metadata_cgroup group{};
+  path.copy(group.path, sizeof(group.path) - 1);
+  const size_t size =
+      (offsetof(rec_metadata_cgroup, path) + std::strlen(group.path) + 1 + 7) / 8 * 8;
+  group.h = {.ts = boottime_ns(), .id = METADATA_cgroup, .size = static_cast<u16>(size), .tid = 0};
+  group.cgroup = id;
+  return group;
+}
+
+// A whole map of `count` elements, as an array that programs write to.
+template <class Entry>
+Result<Mapping> map_array(int map, size_t count) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return Mapping::map(map, (count * sizeof(Entry) + page - 1) / page * page, PROT_READ);
+}
+
+template <class Entry>
+std::span<const Entry> entries_of(const Mapping& mapping, size_t count) {
+  return {reinterpret_cast<const Entry*>(mapping.data()), count};
 }
 
 }  // namespace
+
+std::vector<rec_metadata_cgroup> ended_cgroups(std::span<const rec_metadata_cgroup> known,
+                                               const CgroupPaths& found) {
+  constexpr uint64_t kRoot = 1;
+  std::vector<rec_metadata_cgroup> ended;
+  if (!found.contains(kRoot)) return ended;
+  std::ranges::copy_if(known, std::back_inserter(ended),
+                       [&](const auto& group) { return !found.contains(group.cgroup); });
+  return ended;
+}
 
 KernelNames::KernelNames(const BpfObject& object)
     : object_(object),
@@ -74,6 +95,7 @@ KernelNames::KernelNames(const BpfObject& object)
       tasks_map_(object.map_fd("tasks")),
       caches_map_(object.map_fd("caches")),
       cgroups_map_(object.map_fd("cgroups")),
+      removed_map_(object.map_fd("removed_cgroups")),
       changes_map_(object.map_fd("name_changes")) {}
 
 void KernelNames::begin() const {
@@ -124,14 +146,48 @@ void KernelNames::check_by_proc() const {
   if (!read) spdlog::warn("names of some threads are unknown: {}", read.error().message);
 }
 
-void KernelNames::add_cgroup(uint64_t id, const std::string& path) const {
-  cgroup_info info{};
-  path.copy(info.path, sizeof(info.path) - 1);
-  bpf_map_update_elem(cgroups_map_, &id, &info, BPF_NOEXIST);
+// Groups that are made after the known ones are read are no ended ones, whether or not the walk
+// meets them. One that is removed after the walk has met it stays until the next check.
+Result<> KernelNames::check_cgroups(
+    const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
+    const {
+  std::vector<rec_metadata_cgroup> known;
+  for_each_element<uint64_t, rec_metadata_cgroup>(
+      cgroups_map_, [&](uint64_t, const auto& group) { known.push_back(group); });
+  CgroupPaths found;
+  const auto walked =
+      walk([&](uint64_t id, const std::string& path) { found.insert_or_assign(id, path); });
+  if (!walked) return walked;
+  for (const rec_metadata_cgroup& group : ended_cgroups(known, found)) end_cgroup(group);
+  uint64_t unkept = 0;
+  for (const auto& [id, path] : found) {
+    const rec_metadata_cgroup group = cgroup_record(id, path);
+    if (bpf_map_update_elem(cgroups_map_, &id, &group, BPF_NOEXIST) == -E2BIG) ++unkept;
+  }
+  std::atomic_ref(control_.unkept_cgroups).store(unkept);
+  return {};
+}
+
+// As the program cgroup_removed. The group ended some time before now.
+void KernelNames::end_cgroup(const rec_metadata_cgroup& group) const {
+  const uint64_t number = std::atomic_ref(control_.removed_cgroups).fetch_add(1);
+  const auto index = static_cast<uint32_t>(number % REMOVED_CGROUPS_MAX);
+  removed_cgroup removed{.number = 0, .record = group};
+  removed.record.h.ts = boottime_ns();
+  bpf_map_update_elem(removed_map_, &index, &removed, BPF_ANY);
+  removed.number = number + 1;
+  bpf_map_update_elem(removed_map_, &index, &removed, BPF_ANY);
+  bpf_map_delete_elem(cgroups_map_, &group.cgroup);
 }
 
 std::vector<std::byte> KernelNames::all(uint64_t ns) const {
-  std::vector<std::byte> out;
+  History history;
+  add_all(ns, history);
+  return std::move(history.records);
+}
+
+void KernelNames::add_all(uint64_t ns, History& history) const {
+  auto& out = history.records;
   const uint64_t checked = std::atomic_ref(control_.names_checked).load();
   for_each_element<uint32_t, task_info>(tasks_map_, [&](uint32_t tid, const task_info& info) {
     if (info.since >= ns) append_task(out, tid, info);
@@ -144,19 +200,35 @@ std::vector<std::byte> KernelNames::all(uint64_t ns) const {
     std::memcpy(r.name, info.name, sizeof(r.name));
     append(out, r);
   });
-  for_each_element<uint64_t, cgroup_info>(
-      cgroups_map_, [&](uint64_t id, const cgroup_info& info) { append_cgroup(out, id, info); });
-  return out;
+  add_cgroups(ns, history);
+}
+
+// A group that is removed meanwhile is in the table of the existing ones or in the history: so that
+// is read last.
+void KernelNames::add_cgroups(uint64_t ns, History& history) const {
+  history.unkept_cgroups = std::atomic_ref(control_.unkept_cgroups).load();
+  for_each_element<uint64_t, rec_metadata_cgroup>(cgroups_map_,
+                                                  [&](uint64_t, const rec_metadata_cgroup& group) {
+                                                    if (group.h.ts >= ns)
+                                                      append_cgroup(history.records, group);
+                                                  });
+  const auto mapping = map_array<removed_cgroup>(removed_map_, REMOVED_CGROUPS_MAX);
+  const uint64_t end = std::atomic_ref(control_.removed_cgroups).load(std::memory_order_acquire);
+  if (!mapping && end != 0) history.cgroups_since = boottime_ns();
+  if (!mapping) return;
+  for_each_kept(entries_of<removed_cgroup>(*mapping, REMOVED_CGROUPS_MAX), end,
+                [&](const removed_cgroup& removed) {
+                  const rec_metadata_cgroup& group = removed.record;
+                  if (end > REMOVED_CGROUPS_MAX && history.cgroups_since == 0)
+                    history.cgroups_since = group.h.ts;
+                  if (group.h.ts >= ns) append_cgroup(history.records, group);
+                });
 }
 
 KernelNames::History KernelNames::changes(uint64_t ns) const {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t size = (NAME_CHANGES_MAX * sizeof(name_change) + page - 1) / page * page;
   History history;
-  const auto mapping = Mapping::map(changes_map_, size, PROT_READ);
-  if (mapping)
-    add_changes({reinterpret_cast<const name_change*>(mapping->data()), NAME_CHANGES_MAX}, ns,
-                history);
+  if (const auto mapping = map_array<name_change>(changes_map_, NAME_CHANGES_MAX))
+    add_changes(entries_of<name_change>(*mapping, NAME_CHANGES_MAX), ns, history);
   else
     history.complete_since = boottime_ns();
   return history;
@@ -164,23 +236,19 @@ KernelNames::History KernelNames::changes(uint64_t ns) const {
 
 KernelNames::History KernelNames::history(uint64_t ns) const {
   History history = changes(ns);
-  const std::vector<std::byte> last = all();
-  history.records.insert(history.records.end(), last.begin(), last.end());
+  add_all(0, history);
   return history;
 }
 
 void KernelNames::add_changes(std::span<const name_change> all, uint64_t ns,
                               History& history) const {
   const uint64_t end = std::atomic_ref(control_.name_changes).load(std::memory_order_acquire);
-  const uint64_t begin = end - std::min<uint64_t>(end, all.size());
-  for (uint64_t i = begin; i < end; ++i) {
-    name_change change;
-    if (!read_change(all[i % all.size()], i, change)) continue;
-    if (begin != 0 && history.complete_since == 0) history.complete_since = change.after.seen;
-    if (change.after.seen < ns) continue;
+  for_each_kept(all, end, [&](const name_change& change) {
+    if (end > all.size() && history.complete_since == 0) history.complete_since = change.after.seen;
+    if (change.after.seen < ns) return;
     if (change.before.start_time != 0) append_task(history.records, change.tid, change.before);
     append_task(history.records, change.tid, change.after);
-  }
+  });
 }
 
 }  // namespace ktraced

@@ -4,13 +4,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "base/error.h"
 #include "kernel/programs/bpf_object.h"
 
 namespace ktraced {
+
+// Paths of control groups by id.
+using CgroupPaths = std::unordered_map<uint64_t, std::string>;
+
+// Those of the `known` control groups that do not exist any more, after a walk over the hierarchy
+// that has `found` what exists. None if it did not find the root of the hierarchy: then it has seen
+// only a part.
+[[nodiscard]] std::vector<rec_metadata_cgroup> ended_cgroups(
+    std::span<const rec_metadata_cgroup> known, const CgroupPaths& found);
 
 // The name tables of the programs. Thread-safe.
 class KernelNames {
@@ -25,19 +37,26 @@ class KernelNames {
   // reader, because a long-lived thread may have been evicted.
   void check() const;
 
-  // Adds a control group to the table, unless it is there. The programs add those that are made
-  // later.
-  void add_cgroup(uint64_t id, const std::string& path) const;
+  // Compares the table of the control groups that exist with those that `walk` visits: for each of
+  // them, it calls a function with id and path. Call it as soon as the programs are attached, which
+  // then keep the table. Returns what `walk` returns.
+  Result<> check_cgroups(
+      const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
+      const;
 
   // All known names as metadata records (rec_metadata_task, rec_metadata_slab_cache,
   // rec_metadata_cgroup), one after another. A thread's record has the time since when it has this
   // name. A record with process 0 and an empty name means that the thread has ended. Threads that
-  // have had their names since before `ns` are left out.
+  // have had their names since before `ns` are left out, and so are control groups that were known
+  // before and were not removed since then.
   [[nodiscard]] std::vector<std::byte> all(uint64_t ns = 0) const;
 
   struct History {
     std::vector<std::byte> records;
     uint64_t complete_since = 0;  // ns, CLOCK_BOOTTIME; some changes before it are unknown
+    // ns, CLOCK_BOOTTIME; of some control groups that were removed before it, the path is unknown.
+    uint64_t cgroups_since = 0;
+    uint64_t unkept_cgroups = 0;  // those that exist, for whose paths there is no room
   };
   // The names that threads had before and after each change since `ns`.
   [[nodiscard]] History changes(uint64_t ns) const;
@@ -48,12 +67,16 @@ class KernelNames {
   bool check_by_program() const;
   void check_by_proc() const;
   void add_changes(std::span<const name_change> all, uint64_t ns, History& history) const;
+  void add_all(uint64_t ns, History& history) const;
+  void add_cgroups(uint64_t ns, History& history) const;
+  void end_cgroup(const rec_metadata_cgroup& group) const;
 
   const BpfObject& object_;
   struct control& control_;
   int tasks_map_;
   int caches_map_;
   int cgroups_map_;
+  int removed_map_;  // of control groups
   int changes_map_;
 };
 

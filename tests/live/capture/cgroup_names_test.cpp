@@ -2,10 +2,19 @@
 // The control groups of threads are in streams and traces, without any filter.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
 #include "harness/client/process_rows.h"
 #include "harness/client/stream.h"
 #include "harness/machine/cgroups.h"
+#include "harness/machine/puppet.h"
 #include "harness/traces/flight.h"
 #include "harness/traces/truth.h"
 #include "trace/directory/trace_reader.h"
@@ -19,6 +28,11 @@ TraceReader opened(const std::filesystem::path& path) {
   auto reader = TraceReader::open(path);
   if (!reader) throw std::runtime_error(reader.error().message);
   return std::move(*reader);
+}
+
+TraceReader snapshot_of(Daemon& daemon) {
+  const json snapshot = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
+  return opened(snapshot["path"].get<std::string>());
 }
 
 std::string path_at(const TraceReader& trace, uint32_t tid, uint64_t ts) {
@@ -41,11 +55,42 @@ TEST(CgroupNames, AreThoseOfGroupsMadeBeforeAndAfterTheStart) {
       expected.emplace_back(truth["children"][0]["pid"], below_root(*group));
     }
   }  // removed before the snapshot
-  const json snapshot = json::parse(daemon.ctl_ok({"--json", "snapshot", "take"}));
-  const TraceReader trace = opened(snapshot["path"].get<std::string>());
+  const TraceReader trace = snapshot_of(daemon);
   const uint64_t end = trace.end_ns();
   for (const auto& [pid, path] : expected)
     EXPECT_EQ(path_at(trace, static_cast<uint32_t>(pid), end), path) << pid;
+}
+
+TEST(CgroupNames, OfGroupsThatExistStayWhileManyOthersComeAndGo) {
+  constexpr int kMany = 3000;
+  const Cgroup old(cgroup2_mount(), "ktraced-old");
+  const Cgroup parent(cgroup2_mount(), "ktraced-many");
+  const Puppet puppet;
+  old.write("cgroup.procs", std::to_string(puppet.pid()));
+  Daemon daemon(kProcessEvents);
+  for (int i = 0; i < kMany; ++i) {
+    const std::filesystem::path other = parent.path() / std::to_string(i);
+    ASSERT_EQ(::mkdir(other.c_str(), 0755), 0) << errno_text(errno);
+    ASSERT_EQ(::rmdir(other.c_str()), 0) << errno_text(errno);
+  }
+  const TraceReader trace = snapshot_of(daemon);
+  EXPECT_EQ(path_at(trace, static_cast<uint32_t>(puppet.pid()), trace.end_ns()), below_root(old));
+  EXPECT_NE(path_at(trace, static_cast<uint32_t>(::getpid()), trace.end_ns()), "");
+}
+
+TEST(CgroupNames, OfGroupsThatAreRemovedWhileNothingIsTracedAreKnown) {
+  Daemon daemon(kProcessEvents);
+  auto group = std::make_unique<const Cgroup>(cgroup2_mount(), "ktraced-paused");
+  auto puppet = std::make_unique<const Puppet>();
+  const auto pid = static_cast<uint32_t>(puppet->pid());
+  const std::string path = below_root(*group);
+  group->write("cgroup.procs", std::to_string(pid));
+  const uint64_t moved = boottime_ns();
+  daemon.call("pause");
+  puppet.reset();
+  group.reset();
+  daemon.call("resume");
+  EXPECT_EQ(path_at(snapshot_of(daemon), pid, moved), path);
 }
 
 TEST(CgroupNames, HaveTheTimesOfMoves) {

@@ -111,29 +111,31 @@ void start_and_die(Daemon& daemon, Chance& chance) {
   std::this_thread::sleep_for(chance.moment());
 }
 
-// True if the whole machine has changed more names of threads than are kept since the first daemon
-// began: the first change is overwritten.
-bool names_are_overwritten(const Daemon& daemon) {
+// True if this history of the whole machine had more entries than are kept since the first daemon
+// began: the first entry is overwritten.
+template <class Entry>
+bool is_overwritten(const Daemon& daemon, const std::string& history) {
   for (const auto& entry : fs::directory_iterator(daemon.pins())) {
     if (!entry.path().filename().string().starts_with("object-")) continue;
-    const Fd map(bpf_obj_get((entry.path() / "maps/name_changes").c_str()));
-    const uint32_t first = 0;
-    name_change change{};
-    if (!map || bpf_map_lookup_elem(map.get(), &first, &change) != 0) break;
-    return change.number != 1;
+    const Fd map(bpf_obj_get((entry.path() / "maps" / history).c_str()));
+    const uint32_t index = 0;
+    Entry first{};
+    if (!map || bpf_map_lookup_elem(map.get(), &index, &first) != 0) break;
+    return first.number > 1;
   }
-  throw std::runtime_error("the changes of names are not pinned");
+  throw std::runtime_error(history + " is not pinned");
 }
 
 // Nothing is missing, except that the trace config of the time before a kill may be unknown: it
-// was being changed, or was changed more often than the log of it holds. And names may be wrong if
-// some are overwritten.
+// was being changed, or was changed more often than the log of it holds. And names may be wrong or
+// missing if some are overwritten.
 bool complete_but_for_config(const json& manifest, bool overwritten_names) {
   json checked = manifest;
   std::erase_if(checked["incomplete_because"].get_ref<json::array_t&>(), [&](const json& reason) {
     const auto& text = reason.get_ref<const std::string&>();
     return text.starts_with("what was traced before ") ||
-           (overwritten_names && text.starts_with("threads may carry wrong names "));
+           (overwritten_names && (text.starts_with("threads may carry wrong names ") ||
+                                  text.starts_with("paths of control groups that were removed ")));
   });
   checked["complete"] = checked["incomplete_because"].empty();
   return complete_but_for_missed(checked);
@@ -224,7 +226,8 @@ std::vector<json> History::new_manifests(const fs::path& snapshots) {
 void History::read_on(Daemon& daemon) {
   ASSERT_TRUE(eventually([&] { return daemon.call("status")["flight"]["frozen"] == 0; }));
   daemon.call("snapshot.take");
-  const bool overwritten_names = names_are_overwritten(daemon);
+  const bool overwritten_names = is_overwritten<name_change>(daemon, "name_changes") ||
+                                 is_overwritten<removed_cgroup>(daemon, "removed_cgroups");
   for (const json& manifest : new_manifests(daemon.directory() / "snapshots")) {
     EXPECT_TRUE(complete_but_for_config(manifest, overwritten_names))
         << manifest["incomplete_because"];

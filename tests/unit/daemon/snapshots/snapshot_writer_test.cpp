@@ -15,6 +15,7 @@ namespace ktraced::test {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -90,10 +91,23 @@ TEST_F(SnapshotWriterTest, SaysWhichNamesMayBeWrongInTheCommonWindow) {
               Contains(HasSubstr("wrong names from 1.100 to 2.000 s after boot")));
 }
 
+TEST_F(SnapshotWriterTest, SaysThatPathsOfControlGroupsAreMissing) {
+  fill(0, kSecond, kFits + 500);
+  fill(1, kSecond, 1);
+  job.cgroups_since = kSecond + 200 * kMs;
+  job.unkept_cgroups = 3;
+  const Manifest manifest = written();
+  EXPECT_EQ(manifest.names_since_ns, 0U) << "the names of threads are known";
+  EXPECT_THAT(manifest.incomplete_because,
+              ElementsAre("paths of control groups that were removed from 1.000 to 1.200 s after "
+                          "boot may be missing: more were removed than are kept",
+                          "paths of 3 control groups are missing: more exist than are kept"));
+}
+
 TEST_F(SnapshotWriterTest, IsCompleteIfTheNamesAreKnownFromTheFirstRecordOn) {
   fill(0, kSecond, kFits + 500);
   fill(1, kSecond, 1);
-  job.names_since = kSecond;
+  job.names_since = job.cgroups_since = kSecond;
   const Manifest manifest = written();
   EXPECT_EQ(manifest.names_since_ns, 0U);
   EXPECT_THAT(manifest.incomplete_because, IsEmpty());

@@ -14,7 +14,8 @@ TEST(MapsMemory, HasWhatTheKernelAddsToEachElementOfAHash) {
   EXPECT_GT(*bytes, uint64_t{NAME_CHANGES_MAX} * sizeof(name_change) +
                         uint64_t{TASKS_MAX} * (kElement + sizeof(task_info)) +
                         uint64_t{FOLLOWED_MAX} * (kElement + sizeof(followed_process)) +
-                        uint64_t{CGROUPS_MAX} * (kElement + sizeof(cgroup_info)));
+                        uint64_t{CGROUPS_MAX} * (kElement + sizeof(rec_metadata_cgroup)) +
+                        uint64_t{REMOVED_CGROUPS_MAX} * sizeof(removed_cgroup));
 }
 
 TEST(MapsMemory, IsWithoutTheRings) {
