@@ -30,7 +30,7 @@ using testing::StartsWith;
 
 json flight_of(Daemon& daemon) { return daemon.call("status")["flight"]; }
 
-json snapshots_of(Daemon& daemon) { return daemon.call("snapshot.list")["snapshots"]; }
+json saved_snapshots(Daemon& daemon) { return daemon.call("snapshot.list")["snapshots"]; }
 
 std::vector<uint64_t> snapshot_numbers(const json& snapshot, pid_t pid) {
   return numbers_in(snapshot["path"].get<std::string>(), pid);
@@ -84,7 +84,7 @@ TEST_P(FlightResizeTo, SavesTheHistoryOfTheEarlierDaemonFirst) {
   daemon.start();
   after.act();
 
-  const json saved = snapshots_of(daemon);
+  const json saved = saved_snapshots(daemon);
   ASSERT_THAT(saved, SizeIs(1));
   EXPECT_THAT(saved[0]["name"].get<std::string>(), StartsWith("recovered-"));
   EXPECT_TRUE(complete_but_for_missed(saved[0])) << saved[0];
@@ -128,7 +128,7 @@ TEST(FlightResize, MakesNoRingsOfTheEarlierSizesIfTheEarlierRecorderWasOff) {
   EXPECT_EQ(flight_of(daemon)["ring_bytes"], 256 * 1024);
   truth.act();
   EXPECT_EQ(take_numbers(daemon, truth.pid()), from_to(1, 500));
-  EXPECT_THAT(snapshots_of(daemon), SizeIs(1));
+  EXPECT_THAT(saved_snapshots(daemon), SizeIs(1));
 }
 
 // The daemon serves, with the rings that there are.
@@ -151,8 +151,8 @@ TEST(FlightResize, WaitsUntilTheHistoryCanBeSaved) {
   EXPECT_EQ(flight_of(daemon)["ring_bytes"], 1024 * 1024);
   daemon.write_config(config(256, directory.path() / "snapshots"));
   EXPECT_EQ(daemon.call("reload")["at_next_start"], json{"flight.buffer_kb"});
-  ASSERT_TRUE(eventually([&] { return snapshots_of(daemon).size() == 1; })) << daemon.log();
-  EXPECT_EQ(snapshot_numbers(snapshots_of(daemon)[0], before.pid()), from_to(1, 500));
+  ASSERT_TRUE(eventually([&] { return saved_snapshots(daemon).size() == 1; })) << daemon.log();
+  EXPECT_EQ(snapshot_numbers(saved_snapshots(daemon)[0], before.pid()), from_to(1, 500));
   after.act();
   EXPECT_EQ(take_numbers(daemon, after.pid()), from_to(1, 500)) << "it goes on";
   daemon.end(SIGKILL);
@@ -182,7 +182,7 @@ TEST(FlightResize, LosesNothingWhenItIsKilled) {
     daemon.call("snapshot.take");
     ASSERT_TRUE(eventually([&] { return flight_of(daemon)["frozen"] == 0; }));
     std::vector<uint64_t> numbers;
-    for (const json& each : snapshots_of(daemon))
+    for (const json& each : saved_snapshots(daemon))
       for (const uint64_t number : snapshot_numbers(each, truth.pid())) numbers.push_back(number);
     std::ranges::sort(numbers);
     EXPECT_EQ(numbers, from_to(1, 500)) << "round " << round;
