@@ -100,6 +100,7 @@ Result<> LiveInput::read(Analysis& analysis) {
 ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   ReportFacts facts{.begin_ns = source_.info().boottime_ns, .caveats = {}};
   facts.end_ns = std::max(end_ns_, facts.begin_ns);
+  facts.commands_complete = counts_.lost_names().commands_read();
   if (source_.info().realtime_ns != 0)
     facts.clocks = {
         {.offset_ns = static_cast<int64_t>(source_.info().realtime_ns - facts.begin_ns)}};

@@ -8,13 +8,17 @@
 #include "schema/schema_json.h"
 #include "trace/metadata/account_record.h"
 #include "trace/metadata/event_records.h"
+#include "trace/metadata/lost_names.h"
 #include "unit/ctl/live/fake_daemon.h"
 #include "unit/ctl/reports/report_fixture.h"
 
 namespace ktraced::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 // A daemon that streams the events of spec(), and has missed hits of kfree.
@@ -44,7 +48,7 @@ class LiveReport : public ReportTest {
           });
         },
         2);
-    ReportCommand report = command(ReportCommand::Kind::kmem, {});
+    ReportCommand report = command(kind_, {});
     report.live = true;
     report.selection.events = events;
     if (stays) report.duration_s = 0.001;
@@ -78,6 +82,7 @@ class LiveReport : public ReportTest {
             account_record({.event = 0, .hits = {.recorded = 2, .missed = missed}}, 3 * kSecond)};
   }
 
+  ReportCommand::Kind kind_ = ReportCommand::Kind::kmem;
   std::vector<PacketSpec> more_;  // packets after those of spec()
   json request_;                  // of the subscription
   json addresses_;                // whose symbols were asked for
@@ -129,8 +134,7 @@ TEST_F(LiveReport, IsIncompleteIfTheDaemonEndsTheStream) {
   EXPECT_EQ(result_.error().code, ExitCode::unavailable);
   EXPECT_EQ(actual["types"]["kmalloc"]["count"], 2) << "the events received are reported";
   EXPECT_EQ(actual["sources"][0]["complete"], false);
-  EXPECT_THAT(actual["caveats"],
-              ElementsAre(testing::HasSubstr("the stream breaks off: ktraced has died")));
+  EXPECT_THAT(actual["caveats"], ElementsAre(HasSubstr("the stream breaks off: ktraced has died")));
 }
 
 TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
@@ -142,6 +146,18 @@ TEST_F(LiveReport, ReportsTheTraceConfigWhileItRuns) {
                             config_records(running, kSecond + 20)});
   EXPECT_THAT(actual["caveats"], ElementsAre("tracing was paused from +0.000 s to +0.000 s"));
   EXPECT_EQ(actual["types"]["kmalloc"]["freed_elsewhere"], 0) << "allocated before the pause";
+}
+
+TEST_F(LiveReport, SaysThatCommandLinesMayBeMissing) {
+  kind_ = ReportCommand::Kind::processes;
+  const json all = live(0);
+  EXPECT_THAT(all["caveats"].get<std::vector<std::string>>(),
+              Not(Contains(HasSubstr("command lines"))));
+  const json report = live(0, true, {unread_commands_record()});
+  EXPECT_THAT(report["caveats"].get<std::vector<std::string>>(),
+              Contains("command lines of processes may be missing: they were not read in time"));
+  EXPECT_EQ(report["sources"][0]["complete"], all["sources"][0]["complete"])
+      << "no event is missing";
 }
 
 TEST_F(LiveReport, NeedsADaemon) {
