@@ -63,8 +63,8 @@ struct rec_metadata_lost_commands {
 	struct record h; /* h.id is METADATA_lost_commands */
 };
 
-/* Command lines of processes may be missing: a process hung while they were read, or they were not
- * read in time. */
+/* Command lines of processes may be missing: a process hung while they were read, there was no
+ * memory to read them, or they were not read in time. */
 struct rec_metadata_unread_commands {
 	struct record h; /* h.id is METADATA_unread_commands */
 };

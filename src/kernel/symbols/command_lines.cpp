@@ -59,6 +59,7 @@ struct CommandLines::State {
   size_t bytes = 0;                 // of all in `known`; guarded by mutex
   uint64_t asked = 0;               // looks; guarded by mutex
   uint64_t done = 0;                // the last look that has ended; guarded by mutex
+  uint64_t complete = 0;            // the last look that has met all; guarded by mutex
   uint64_t omitted = 0;             // the last look that had no room for one; guarded by mutex
   Clock::time_point progress;       // a look began, or visited a process; guarded by mutex
   bool running = false;             // there is a thread; guarded by mutex
@@ -91,13 +92,16 @@ void CommandLines::State::work() {
     const uint64_t number = asked;
     progress = Clock::now();
     lock.unlock();
+    bool failed = false;
     try {
       look(number);
     } catch (const std::exception& error) {  // no memory: those read so far stay known
       spdlog::warn("not all command lines of processes were read: {}", error.what());
+      failed = true;
     }
     lock.lock();
     done = number;
+    if (!failed) complete = number;
     changed.notify_all();
   }
 }
@@ -113,11 +117,11 @@ void CommandLines::State::look(uint64_t number) {
   }
 }
 
-// A process that the look before has not met had ended by then.
+// A process that the last complete look has not met had ended by then.
 void CommandLines::State::drop_ended() {
   const std::lock_guard lock(mutex);
   std::erase_if(known, [this](const auto& process) {
-    if (process.second.seen == done) return false;
+    if (process.second.seen >= complete) return false;
     bytes -= process.second.bytes();
     return true;
   });
@@ -222,11 +226,11 @@ std::vector<std::byte> CommandLines::records(std::optional<uid_t> only_of, Wait 
                              .parent = command->parent},
                             records);
   }
-  if (state_->omitted != 0 && state_->omitted >= state_->done) {
+  if (state_->omitted != 0 && state_->omitted >= state_->complete) {
     const std::vector<std::byte> lost = lost_commands_record();
     records.insert(records.end(), lost.begin(), lost.end());
   }
-  if (state_->done < number) {
+  if (state_->complete < number) {
     const std::vector<std::byte> unread = unread_commands_record();
     records.insert(records.end(), unread.begin(), unread.end());
   }

@@ -61,9 +61,10 @@ class CommandLines {
   // Metadata records (rec_metadata_command) of all processes, after another look(). Those that have
   // ended since the look before are among them. A process is read again when its main thread has
   // another name, as after an exec, and while it has no command line. If the time of `wait` is
-  // over, or a process hangs, some may be missing: the last record (METADATA_unread_commands) says
-  // so. If there was no room for some, so does METADATA_lost_commands. `only_of`: only processes
-  // that ran as no other user when they were read.
+  // over, a process hangs, or there was no memory to read them, some may be missing: the last
+  // record (METADATA_unread_commands) says so. If there was no room for some, so does
+  // METADATA_lost_commands. `only_of`: only processes that ran as no other user when they were
+  // read.
   [[nodiscard]] std::vector<std::byte> records(std::optional<uid_t> only_of = std::nullopt,
                                                Wait wait = Wait::for_all) const;
 

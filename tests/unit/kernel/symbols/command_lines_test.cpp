@@ -8,6 +8,7 @@
 #include <chrono>
 #include <latch>
 #include <map>
+#include <new>
 #include <string>
 
 #include "base/clock.h"
@@ -184,6 +185,32 @@ TEST(CommandLines, HaveALimitThatATraceSays) {
   processes.all.clear();
   processes.set(7, "sh");
   EXPECT_THAT(problems_of(lines.records()), IsEmpty()) << "now there is room";
+}
+
+// A new process is read first: the look fails before it has met the others.
+TEST(CommandLines, ThatCouldNotBeReadForLackOfMemoryAreMissingUntilALookSucceeds) {
+  Processes processes;
+  processes.set(1, "init");
+  processes.set(7, "sh");
+  bool no_memory = false;
+  CommandLines::Source source = processes.source();
+  source.read = [&no_memory, read = source.read](uint32_t pid) {
+    if (no_memory) throw std::bad_alloc();
+    return read(pid);
+  };
+  const CommandLines lines(std::move(source), kPatient);
+  EXPECT_TRUE(all_read(lines.records()));
+  processes.set(8, "make");
+  no_memory = true;
+  for (int look = 0; look < 2; ++look) {
+    const auto records = lines.records();
+    EXPECT_THAT(texts_in(records), ElementsAre(Pair(1, "init"), Pair(7, "sh"))) << look;
+    EXPECT_FALSE(all_read(records)) << look;
+  }
+  no_memory = false;
+  const auto records = lines.records();
+  EXPECT_THAT(texts_in(records), ElementsAre(Pair(1, "init"), Pair(7, "sh"), Pair(8, "make")));
+  EXPECT_TRUE(all_read(records));
 }
 
 // Any user can start them, and the service has a limit of memory.
