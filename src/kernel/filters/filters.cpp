@@ -106,11 +106,14 @@ Result<Filters::Compiled> Filters::compile(Sessions sessions,
   Compiled out;
   for (const auto& [root, bit] : roots_) out.used_bits |= 1ULL << bit;
   if (auto ok = compile_sides(settings, out); !ok) return propagate(ok);
-  size_t others = 0;
-  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
-    if ((sessions >> session & 1) == 0) others += sessions_[session].ids[slot_of(session)].size();
-  // Both slots of each of `sessions` are in the map for a moment.
-  const size_t needed = out.keys.size() * 2 * static_cast<size_t>(std::popcount(sessions)) + others;
+  // Both slots of each of `sessions` are in the map for a moment. A new filter counts twice, so
+  // that another one of its size can replace it.
+  size_t needed = 0;
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) {
+    const size_t current = sessions_[session].ids[slot_of(session)].size();
+    const bool is_set = (sessions >> session & 1) != 0;
+    needed += is_set ? out.keys.size() + std::max(out.keys.size(), current) : current;
+  }
   if (auto ok = check_count(needed, FILTER_IDS_TOTAL, "process and user ids, with other sessions'");
       !ok)
     return propagate(ok);
@@ -202,6 +205,8 @@ Result<> Filters::apply(Sessions sessions, const FilterSettings& settings) {
   // From 7.0 on, a program may be preempted while it reads the previously used slot.
   barrier_.wait();
   for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
+    remove_ids(sessions_[session].ids[1 - slot_of(session)]);
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session)
     if ((sessions >> session & 1) != 0)
       if (auto ok = fill(session, *compiled); !ok) return ok;
   for (const auto& [root, bit] : compiled->roots)
@@ -221,12 +226,12 @@ void Filters::release(uint32_t session) {
   // Without values nothing can fail.
   static_cast<void>(apply(1U << session, {}));
   select_syscalls(1U << session, {});
-  for (uint32_t slot = 0; slot < 2; ++slot) static_cast<void>(replace_ids(session, slot, {}));
+  for (std::vector<filter_id_key>& keys : sessions_[session].ids) remove_ids(keys);
 }
 
 Result<> Filters::fill(uint32_t session, const Compiled& compiled) {
   const uint32_t slot = 1 - slot_of(session);
-  if (auto ok = replace_ids(session, slot, compiled.keys); !ok) return ok;
+  if (auto ok = store_ids(session, slot, compiled.keys); !ok) return ok;
   control_.filters[session].slots[slot] = compiled.filter;
   return {};
 }
@@ -262,12 +267,11 @@ void Filters::note_sessions() {
   store(control_.filtering, filtering() | left_);
 }
 
-// Fills an unused slot; after a failure the next call cleans it.
-Result<> Filters::replace_ids(uint32_t session, uint32_t slot,
-                              const std::vector<filter_id_key>& keys) {
-  std::vector<filter_id_key>& stored = sessions_[session].ids[slot];
-  remove_ids(stored);
+// Fills a slot that is empty and not in use; after a failure the next apply() empties it.
+Result<> Filters::store_ids(uint32_t session, uint32_t slot,
+                            const std::vector<filter_id_key>& keys) {
   if (keys.empty()) return {};
+  std::vector<filter_id_key>& stored = sessions_[session].ids[slot];
   stored = keys;
   for (filter_id_key& key : stored) key.owner = FILTER_OWNER(session, slot);
   const std::vector<uint8_t> present(stored.size(), 1);

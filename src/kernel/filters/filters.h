@@ -77,7 +77,7 @@ class Filters {
   Result<uint32_t> root_bit(uint32_t id, Compiled& out) const;
   [[nodiscard]] uint32_t slot_of(uint32_t session) const;
   Result<> fill(uint32_t session, const Compiled& compiled);
-  Result<> replace_ids(uint32_t session, uint32_t slot, const std::vector<filter_id_key>& keys);
+  Result<> store_ids(uint32_t session, uint32_t slot, const std::vector<filter_id_key>& keys);
   void remove_ids(std::vector<filter_id_key>& keys) const;
   void put_in_force(uint32_t session, const FilterSettings& settings, const Roots& roots);
   [[nodiscard]] Sessions by_kinds(uint32_t kinds) const;  // enum filter_kind

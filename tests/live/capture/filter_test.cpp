@@ -77,10 +77,10 @@ TEST_F(TwoProcesses, Pid) {
   expect_only_matching({}, {}, [this] { return excluding({{"pid", {other_->pid()}}}); });
 }
 
-// Their text is too long for one record of the stream.
-json many_pids(pid_t first) {
+// The text of ten thousand is too long for one record of the stream.
+json many_pids(pid_t first, int count = 10'000) {
   json pids = {first};
-  for (int i = 1; i < 10'000; ++i) pids.push_back(4'180'000 + i);
+  for (int i = 1; i < count; ++i) pids.push_back(4'180'000 + i);
   return pids;
 }
 
@@ -90,6 +90,20 @@ TEST_F(TwoProcesses, PidAmongTenThousand) {
     return json{{"pid", {matching_->pid(), other_->pid()}},
                 {"exclude", {{"pid", many_pids(other_->pid())}}}};
   });
+}
+
+// The recorder and the output have the largest filter, and had one before: together these fill the
+// kernel's map.
+TEST_F(TwoProcesses, PidBesideTheLargestFiltersAfterTheyWereReplaced) {
+  start({}, {});
+  for (const pid_t first : {1, 2}) daemon_.set_filter({{"pid", many_pids(first, 16'384)}});
+  Stream stream(daemon_, {"--pid", std::to_string(matching_->pid())});
+  matching_->act();
+  other_->act();
+  Trace trace = stream.finish();
+  EXPECT_EQ(trace.lost(), 0);
+  EXPECT_EQ(trace.events("sys_enter", matching_->pid()).size(), kOnlyMatching.first);
+  EXPECT_EQ(trace.events("sys_enter", other_->pid()).size(), kOnlyMatching.second);
 }
 
 TEST_F(TwoProcesses, AreRecordedWithAFilterOfTenThousandPids) {
