@@ -65,6 +65,9 @@ class Paths(InDirectory):
         port = self.installed("/usr/lib/systemd/system/ktraced-metrics.socket").read_text()
         self.assertEqual([setting(port, name) for name in ("ListenStream", "FileDescriptorName", "Service", "PartOf")],
                          ["127.0.0.1:9464", "metrics", "ktraced.service", "ktraced.service"])
+        limit = 5  # starts in 10 s, of systemd: DefaultStartLimitBurst=
+        self.assertLess(1 + int(setting(port, "TriggerLimitBurst")), limit, "the control socket would be closed with the port")
+        self.assertEqual(setting(port, "TriggerLimitIntervalSec"), "1min")
         self.assertRegex(port, r"\n\[Install\]\n\w+By=ktraced.service\n$", "sockets.target would open it without the service")
         self.assertEqual(setting(unit, "ExecStartPre"),
                          "+systemd-tmpfiles --create /usr/lib/tmpfiles.d/ktraced.conf")

@@ -290,10 +290,27 @@ class Service(unittest.TestCase):
         run("systemctl", "start", "ktraced")
         eventually(serves)
         self.expect_passed_port()
+        self.expect_the_control_socket_to_outlive_the_port()
         run("systemctl", "disable", "--now", "ktraced-metrics.socket")
         run("systemctl", "restart", "ktraced")
         eventually(serves)
         self.assertEqual((scrape_port().returncode, status()["metrics"]), (7, []))
+
+    def expect_the_control_socket_to_outlive_the_port(self):
+        """The service fails at each start, and connections to the port start it again until systemd closes the port."""
+        bad = DROP_INS / "50-bad.json"
+        bad.write_text("{")
+        run("systemctl", "reset-failed", "ktraced.service")  # earlier starts no longer count for its start limit
+        run("systemctl", "restart", "ktraced", check=False)
+        eventually(lambda: scrape_port().returncode == 7)
+        result = run("systemctl", "show", "ktraced-metrics.socket", "--property=Result").stdout
+        self.assertEqual(result, "Result=trigger-limit-hit\n")
+        self.assertEqual(run("systemctl", "is-active", "ktraced.socket", check=False).stdout, "active\n")
+        bad.unlink()
+        run("systemctl", "reset-failed", "ktraced.service")
+        run("systemctl", "restart", "ktraced")
+        eventually(serves)
+        self.expect_passed_port()
 
     def expect_passed_port(self):
         self.assertIn("ktraced_build_info", scrape_port().stdout)
