@@ -109,10 +109,15 @@ class Examples(unittest.TestCase):
         self.assertEqual(spec["metadata"]["annotations"],
                          {"prometheus.io/scrape": "true", "prometheus.io/port": str(port["containerPort"])})
         self.assertEqual(connect, f"UNIX-CONNECT:{metrics_socket()}")
-        self.assertTrue(metrics_socket().startswith(kubernetes("metrics").mounts.popitem()[0] + "/"))
-        # A reader: of the group of the image, but not its user, who is an administrator.
+        # All that it sees of the daemon is the directory of this socket.
+        directory, control = pathlib.Path(metrics_socket()).parent, pathlib.Path("/", SOCKET).parent
+        self.assertEqual(kubernetes("metrics").mounts, {str(directory): ("emptyDir", True)})
+        self.assertNotIn(directory, (control, *control.parents))
+        self.assertEqual(len({mount["name"] for each in spec["spec"]["containers"] for mount in each["volumeMounts"]
+                              if mount["mountPath"] in (str(directory), str(control))}), 2)
+        # A reader: of the group of the image, but not its user, who is an administrator; nor nobody, whom others are too.
         (user, group), (daemon, readers) = kubernetes("metrics").user, dockerfile().user
-        self.assertTrue(user not in (0, daemon) and group == readers, (user, group))
+        self.assertTrue(user not in (0, daemon, 65534) and group == readers, (user, group))
         policy = objects["NetworkPolicy"]["spec"]
         self.assertEqual(policy["podSelector"]["matchLabels"], spec["metadata"]["labels"])
         self.assertEqual([each["port"] for each in policy["ingress"][0]["ports"]], [port["name"]])
@@ -127,7 +132,8 @@ class Root:
             (work / name).mkdir()
         run("mount", "-t", "overlay", "overlay", "-o",
             f"lowerdir=/,upperdir={work}/upper,workdir={work}/overlay", self.path)
-        for name in ("etc/ktraced/ktraced.conf.d", "var/lib/ktraced", "run/ktraced", "usr/sbin", "usr/bin"):
+        mounted = [target.lstrip("/") for target in container.mounts if not target.startswith("/sys/")]
+        for name in ("etc/ktraced/ktraced.conf.d", "var/lib/ktraced", "run/ktraced", "usr/sbin", "usr/bin", *mounted):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         image = dockerfile()
         groups = self.path / "etc/group"
