@@ -166,6 +166,7 @@ void Reply::text(std::string_view result) const {
 bool Reply::connected() const { return !state_->source.expired(); }
 
 void Reply::notify(std::string_view method, const json& params) const {
+  if (state_->answered) return;
   if (const auto source = state_->source.lock())
     source->notify(to_line({{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}));
 }

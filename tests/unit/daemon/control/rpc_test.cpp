@@ -53,11 +53,13 @@ class RpcTest : public testing::Test {
   Methods methods;
   std::vector<std::string> lines;  // all answers; empty: that of a notification
   bool handed_over = false;        // by the last answer
-  std::shared_ptr<const RequestSource> source =
-      std::make_shared<RequestSource>([this](std::string text, const Takeover& takeover) {
+  std::vector<std::string> notifications;
+  std::shared_ptr<const RequestSource> source = std::make_shared<RequestSource>(
+      [this](std::string text, const Takeover& takeover) {
         lines.push_back(std::move(text));
         handed_over = static_cast<bool>(takeover);
-      });
+      },
+      [this](const std::string& text) { notifications.push_back(text); });
   int pauses = 0;
 };
 
@@ -200,6 +202,16 @@ TEST_F(DeferredTest, HandsTheConnectionOverOnlyOnSuccess) {
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(json::parse(lines[1]),
             json::parse(R"({"jsonrpc":"2.0","id":2,"result":{"uuid":"1"}})"));
+}
+
+TEST_F(DeferredTest, NotifiesUntilItHasAnswered) {
+  ask(R"({"jsonrpc":"2.0","id":7,"method":"later"})");
+  replies.front().notify("progress", json{{"done", 1}});
+  replies.front()(json::object());
+  replies.front().notify("progress", json{{"done", 2}});
+  ASSERT_EQ(notifications.size(), 1U);
+  EXPECT_EQ(json::parse(notifications[0]),
+            json::parse(R"({"jsonrpc":"2.0","method":"progress","params":{"done":1}})"));
 }
 
 TEST_F(DeferredTest, AnswersADroppedRequestWithAnError) {
