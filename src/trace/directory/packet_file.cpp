@@ -53,12 +53,16 @@ Result<std::optional<PacketFile::Packet>> PacketFile::next() {
   if (auto good = check(header); !good) return propagate(good);
   if (auto filled = fill(*size); !filled) return propagate(filled);
   truncated_ = buffer_->size() < *size;
-  auto packet = PacketView::parse(*buffer_);
-  if (!packet) return cut(damaged(packet.error().message));
   const Intact intact = intact_records(header);
-  if (intact.bytes != *size) return cut(damaged("a packet whose records are not in time order"));
+  if (truncated_)
+    return cut(intact,
+               damaged(fmt::format("truncated packet: {} bytes of {}", buffer_->size(), *size)));
+  if (intact.bytes != *size)
+    return cut(intact, damaged(fmt::format("corrupt packet: the record at byte {} is not whole, or "
+                                           "not in time order",
+                                           intact.bytes)));
   offset_ += *size;
-  return deliver(*packet, intact);
+  return deliver(intact);
 }
 
 bool PacketFile::has_records(const PacketHeader& header) {
@@ -122,39 +126,32 @@ Result<> PacketFile::check(const PacketHeader& header) {
 }
 
 PacketFile::Intact PacketFile::intact_records(const PacketHeader& header) const {
-  const std::span<const std::byte> packet = *buffer_;
-  Intact intact{.bytes = sizeof(header) + header.lost_count * sizeof(Lost),
-                .last_ts = header.timestamp_begin};
-  record next;
-  while (intact.bytes + sizeof(next) <= packet.size()) {
-    std::memcpy(&next, packet.data() + intact.bytes, sizeof(next));
-    const bool is_whole = next.size >= sizeof(next) && next.size % 8 == 0 &&
-                          next.size <= packet.size() - intact.bytes;
-    if (!is_whole || next.ts < intact.last_ts || next.ts > header.timestamp_end) break;
-    intact.bytes += next.size;
+  Intact intact{.last_ts = header.timestamp_begin};
+  const size_t begin = sizeof(header) + header.lost_count * sizeof(Lost);
+  intact.bytes = walk_records(*buffer_, begin, [&](const record& next) {
+    if (next.ts < intact.last_ts || next.ts > header.timestamp_end) return false;
     intact.last_ts = next.ts;
     ++intact.records;
-  }
+    return true;
+  });
   return intact;
 }
 
-Result<std::optional<PacketFile::Packet>> PacketFile::cut(std::unexpected<Error> damage) {
-  PacketHeader header;
-  std::memcpy(&header, buffer_->data(), sizeof(header));
-  const Intact intact = intact_records(header);
+Result<std::optional<PacketFile::Packet>> PacketFile::cut(const Intact& intact,
+                                                          std::unexpected<Error> damage) {
   if (intact.records == 0) return damage;
   damage_ = std::move(damage).error();
+  PacketHeader header;
+  std::memcpy(&header, buffer_->data(), sizeof(header));
   header.timestamp_end = intact.last_ts;
   header.packet_size = header.content_size = intact.bytes * 8;
   buffer_->resize(intact.bytes);
   std::memcpy(buffer_->data(), &header, sizeof(header));
-  auto packet = PacketView::parse(*buffer_);
-  if (!packet) return propagate(packet);
-  return deliver(*packet, intact);
+  return deliver(intact);
 }
 
-std::optional<PacketFile::Packet> PacketFile::deliver(const PacketView& packet,
-                                                      const Intact& intact) {
+PacketFile::Packet PacketFile::deliver(const Intact& intact) {
+  const PacketView packet{PacketBytes(buffer_)};
   last_ts_ = packet.header().timestamp_end;
   records_ += intact.records;
   return Packet{packet, buffer_};

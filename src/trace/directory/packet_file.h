@@ -74,8 +74,9 @@ class PacketFile {
   [[nodiscard]] Intact intact_records(const PacketHeader& header) const;
   // The intact records of the packet in the buffer, so that `damage` is next; `damage` if there are
   // none.
-  Result<std::optional<Packet>> cut(std::unexpected<Error> damage);
-  std::optional<Packet> deliver(const PacketView& packet, const Intact& intact);
+  Result<std::optional<Packet>> cut(const Intact& intact, std::unexpected<Error> damage);
+  // The packet in the buffer, which has these records and no others.
+  Packet deliver(const Intact& intact);
   [[nodiscard]] std::unexpected<Error> damaged(std::string_view what) const;
 
   std::filesystem::path path_;

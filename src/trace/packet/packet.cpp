@@ -29,17 +29,10 @@ Result<PacketView> PacketView::parse(std::span<const std::byte> bytes) {
     return fail(ExitCode::data, "truncated packet: {} bytes of {}", bytes.size(), *size);
 
   PacketView packet(bytes.first(*size));
-  for (size_t at = packet.records_begin(); at < *size;) {
-    record header;
-    if (*size - at < sizeof(header))
-      return fail(ExitCode::data, "corrupt packet: truncated record at byte {}", at);
-    std::memcpy(&header, bytes.data() + at, sizeof(header));
-    const uint16_t bytes_of_record = size_of(header);
-    if (bytes_of_record < sizeof(header) || bytes_of_record > *size - at)
-      return fail(ExitCode::data, "corrupt packet: record of {} bytes at byte {}", bytes_of_record,
-                  at);
-    at += bytes_of_record;
-  }
+  const size_t end =
+      walk_records(packet.bytes(), packet.records_begin(), [](const record&) { return true; });
+  if (end != *size)
+    return fail(ExitCode::data, "corrupt packet: the record at byte {} is not whole", end);
   return packet;
 }
 

@@ -81,6 +81,20 @@ class RecordView {
   record header_{};
 };
 
+// Calls `visit(record)` with the header of each whole record from byte `at` of a packet on, until
+// it returns false. Returns where the last one ends for which it returned true.
+template <class Visit>
+size_t walk_records(std::span<const std::byte> packet, size_t at, Visit&& visit) {
+  record next;
+  while (at + sizeof(next) <= packet.size()) {
+    std::memcpy(&next, packet.data() + at, sizeof(next));
+    const size_t size = size_of(next);
+    if (size < sizeof(next) || size > packet.size() - at || !visit(next)) break;
+    at += size;
+  }
+  return at;
+}
+
 // A copy of the bytes of a record, for a packet.
 template <class Record>
 std::vector<std::byte> record_bytes(const Record& record) {
@@ -95,7 +109,7 @@ using PacketBytes = std::shared_ptr<const std::vector<std::byte>>;
 // Valid as long as its bytes.
 class PacketView {
  public:
-  // A packet that this process has built is not checked.
+  // A packet that this process has built, or has checked otherwise, is not checked.
   explicit PacketView(const PacketBytes& built) : PacketView(std::span(*built)) {}
   // `bytes` begin with a packet and may continue after it. Fails with ExitCode::data.
   static Result<PacketView> parse(std::span<const std::byte> bytes);

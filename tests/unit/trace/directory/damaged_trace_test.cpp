@@ -156,6 +156,30 @@ TEST_F(DamagedPacket, GivesTheLossesBeforeItsWholeRecords) {
   EXPECT_FALSE(outcome.verdict);
 }
 
+TEST_F(DamagedPacket, GivesItsWholeRecordsInWhateverContextTheyWereMade) {
+  PacketSpec spec;
+  Bytes records;
+  for (uint64_t context = 0; context <= RECORD_CONTEXT; ++context) {
+    spec.records.push_back(
+        in_context(static_cast<record_context>(context), record_at(10 + context)));
+    records.insert(records.end(), spec.records.back().begin(), spec.records.back().end());
+  }
+  const auto path = write("contexts", {.packets = {spec}});
+  const std::string whole = read_file(path / "ctf/cpu0");
+  const Outcome undamaged = read({path});
+  EXPECT_TRUE(undamaged.verdict) << undamaged.verdict.error().message;
+  EXPECT_EQ(undamaged.notes.bytes_, records);
+  for (size_t size = kFirst; size < whole.size(); ++size) {
+    write_file(path / "ctf/cpu0", std::string_view(whole).substr(0, size));
+    const Outcome outcome = read({path});
+    EXPECT_FALSE(outcome.verdict) << size;
+    const size_t bytes = (size - kFirst) / kRecord * kRecord;
+    EXPECT_EQ(outcome.notes.bytes_,
+              Bytes(records.begin(), std::next(records.begin(), static_cast<ptrdiff_t>(bytes))))
+        << size;
+  }
+}
+
 TEST_F(DamagedPacket, IsUnreadableFromItsLastWholeRecordOn) {
   fs::resize_file(file_, kFirst + kRecord + 1);
   auto history = History::open(std::vector{path_});
