@@ -17,9 +17,16 @@ void append(std::vector<std::byte>& out, const void* data, size_t size) {
 }  // namespace
 
 void PacketBuilder::add(std::span<const std::byte> bytes) {
+  const RecordView record(bytes.data());
+  // No reader would find the record behind it.
+  if (record.bytes().size() != bytes.size()) {
+    const Lost damaged{.count = 1, .event_id = record.id(), .reserved = 0};
+    lose({&damaged, 1});
+    return;
+  }
   if (segments_.empty()) segments_.emplace_back();
   Segment& segment = segments_.back();
-  Entry entry{.ts = RecordView(bytes.data()).ts(),
+  Entry entry{.ts = record.ts(),
               .offset = static_cast<uint32_t>(segment.bytes.size()),
               .size = static_cast<uint32_t>(bytes.size())};
   append(segment.bytes, bytes.data(), bytes.size());

@@ -32,7 +32,8 @@ class PacketBuilder {
   PacketBuilder(const Uuid& uuid, uint32_t cpu, uint64_t start)
       : uuid_(uuid), cpu_(cpu), last_ts_(start) {}
 
-  // Adds a whole record, of the size that its header says; bytes are copied.
+  // Adds a whole record; bytes are copied. If its header says another size, which no program of
+  // ours writes, it counts as a loss.
   void add(std::span<const std::byte> bytes);
   // Events that were lost after the last record added and before the next.
   void lose(std::span<const Lost> lost);

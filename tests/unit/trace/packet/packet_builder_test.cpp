@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace ktraced {
@@ -157,6 +158,22 @@ TEST_F(PacketBuilderTest, ReportsDiscardedRecordsAsLost) {
   ASSERT_EQ(out_.size(), 1U);
   EXPECT_EQ(view(out_[0]).lost(),
             (std::vector<Lost>{{.count = 2, .event_id = 16}, {.count = 1, .event_id = 17}}));
+}
+
+TEST_F(PacketBuilderTest, CountsARecordWhoseSizeIsNotThatOfItsBytesAsLost) {
+  auto longer = make_record(120, 2, 16);
+  longer.resize(longer.size() + 8);
+  auto nothing = make_record(130, 3, 17);
+  std::ranges::fill(std::span(nothing).subspan(offsetof(record, size), 2), std::byte{0});
+  builder_.add(make_record(110, 1));
+  builder_.add(longer);
+  builder_.add(nothing);
+  builder_.add(make_record(140, 4));
+  builder_.take(1000, out_);
+  EXPECT_EQ(numbers(out_), (std::vector<uint64_t>{1, 4}));
+  ASSERT_EQ(out_.size(), 2U);
+  EXPECT_EQ(view(out_[1]).lost(),
+            (std::vector<Lost>{{.count = 1, .event_id = 16}, {.count = 1, .event_id = 17}}));
 }
 
 TEST(MetadataPacket, HasAWatermarkAndRecords) {
