@@ -75,9 +75,9 @@ class CallRates : public ActivityRates {
 
 }  // namespace
 
-std::unique_ptr<ActivityRates> ActivityRates::of(TopView view) {
+std::unique_ptr<ActivityRates> ActivityRates::of(TopView view, uint64_t begin_ns) {
   if (view == TopView::calls) return std::make_unique<CallRates>();
-  return std::make_unique<ProcessRates>();
+  return std::make_unique<ProcessRates>(begin_ns);
 }
 
 }  // namespace ktraced

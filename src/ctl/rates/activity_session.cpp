@@ -55,11 +55,11 @@ ActivitySession::ActivitySession(LiveSource source, std::vector<Selection> selec
       counts_(source_.schema()),
       selections_(std::move(selections)),
       selector_(selections_),
-      rates_(ActivityRates::of(view)),
+      since_ns_(boottime_ns()),
+      rates_(ActivityRates::of(view, since_ns_)),
       selected_(*rates_, selections_, selector_),
       feed_(selected_),
-      merger_(feed_, [this](RecordView record) { apply_metadata(record); }),
-      since_ns_(boottime_ns()) {
+      merger_(feed_, [this](RecordView record) { apply_metadata(record); }) {
   selected_.add_source(schema_, names_);
 }
 

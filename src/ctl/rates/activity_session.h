@@ -53,11 +53,11 @@ class ActivitySession {
   SessionCounts counts_;
   std::vector<Selection> selections_;
   SourceSelector selector_;
+  uint64_t since_ns_;  // of take(), CLOCK_BOOTTIME
   std::unique_ptr<ActivityRates> rates_;
   SelectedAnalysis selected_;
   AnalysisFeed feed_;
   BatchMerger merger_;
-  uint64_t since_ns_;  // of take(), CLOCK_BOOTTIME
   std::unique_ptr<ReadAhead> packets_;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "analysis/coverage/event_fields.h"
@@ -44,7 +45,7 @@ void ProcessRates::on_record(const RecordOrigin& from, RecordView record) {
   const Actor actor = actor_of(record, *names_);
   const std::optional<Field>* argv = argvs_->find(record.id());
   if (argv != nullptr && *argv) note_exec(**argv, record, actor);
-  if (is_selected(from, record)) {
+  if (record.ts() >= begin_ns_ && is_selected(from, record)) {
     ++events_;
     if (Process* process = process_of(actor)) {
       ++process->events;
@@ -65,12 +66,22 @@ ProcessRates::Process* ProcessRates::process_of(const Actor& actor) {
 }
 
 void ProcessRates::note_exec(const Field& argv, RecordView record, const Actor& actor) {
-  if (execs_.size() >= kMaxProcesses) execs_.clear();
+  if (execs_.size() >= kMaxProcesses) drop_older_execs();
   execs_[actor.id] = {.pid = actor.id,
                       .read_ns = record.ts(),
                       .start_ns = actor.start_ns,
                       .text = std::string(text_of(argv, record)),
                       .cut = elements_of(argv, record).cut};
+}
+
+// The older half of them: the processes have likely ended.
+void ProcessRates::drop_older_execs() {
+  std::vector<uint64_t> times;
+  times.reserve(execs_.size());
+  for (const auto& [pid, exec] : execs_) times.push_back(exec.read_ns);
+  const auto middle = std::next(times.begin(), std::ssize(times) / 2);
+  std::ranges::nth_element(times, middle);
+  std::erase_if(execs_, [middle](const auto& exec) { return exec.second.read_ns <= *middle; });
 }
 
 void ProcessRates::on_config_change(uint64_t ts, const TraceConfig& config) {
@@ -80,7 +91,7 @@ void ProcessRates::on_config_change(uint64_t ts, const TraceConfig& config) {
 
 void ProcessRates::on_switch(const Switch& what) {
   if (what.next_covered && what.next_selected)
-    running_[what.cpu] = {.tid = what.next, .since_ns = what.ts};
+    running_[what.cpu] = {.tid = what.next, .since_ns = std::max(what.ts, begin_ns_)};
 }
 
 void ProcessRates::on_run(const RunInterval& interval) {
@@ -90,7 +101,7 @@ void ProcessRates::on_run(const RunInterval& interval) {
 
 // An event may have given the process a newer name than it had at the beginning of the run.
 void ProcessRates::count_run(const Running& running, uint64_t until_ns) {
-  if (running.tid == 0) return;
+  if (running.tid == 0 || until_ns < begin_ns_) return;
   const TaskName* task = names_->task_at(running.tid, running.since_ns);
   const Actor actor = actor_of(running.tid, running.since_ns, task, *names_);
   Process* process = process_of(actor);

@@ -18,12 +18,14 @@ namespace ktraced {
 
 // Counts the selected events of each process, and measures how long its threads run, for which it
 // uses sched_switch. Reads one source. Starts over after each take(), so that processes that have
-// ended need no memory. Processes after the first kMaxProcesses are left out.
+// ended need no memory. Processes after the first kMaxProcesses are left out, and of their execs
+// the newest are kept, at most that many.
 class ProcessRates : public ActivityRates, public RunSink {
  public:
   static constexpr size_t kMaxProcesses = 65536;
 
-  ProcessRates() { runs_.add_sink(*this); }
+  // Nothing before `begin_ns` (CLOCK_BOOTTIME) is counted.
+  explicit ProcessRates(uint64_t begin_ns) : begin_ns_(begin_ns) { runs_.add_sink(*this); }
   ProcessRates(const ProcessRates&) = delete;
   ProcessRates& operator=(const ProcessRates&) = delete;
 
@@ -54,10 +56,12 @@ class ProcessRates : public ActivityRates, public RunSink {
 
   Process* process_of(const Actor& actor);
   void note_exec(const Field& argv, RecordView record, const Actor& actor);
+  void drop_older_execs();
   void count_run(const Running& running, uint64_t until_ns);
   [[nodiscard]] TopRow row_of(const Process& process, double seconds) const;
   [[nodiscard]] std::string command_of(const Process& process) const;
 
+  uint64_t begin_ns_;
   RunTracker runs_;
   const NameTable* names_ = nullptr;
   std::optional<EventTable<std::optional<Field>>> argvs_;  // the field of an exec

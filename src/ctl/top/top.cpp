@@ -207,10 +207,12 @@ void Top::on_keys(const pollfd& ready) {
 
 void Top::apply(const TopKey& key) {
   const TopView before = state_.view;
+  const bool was_paused = state_.paused;
   const TopPage page = page_of(frame_, in_.screen->size());
   const TopAction action = apply_key(state_, key, page, frame_.table.columns.size());
   if (action == TopAction::quit) done_ = true;
   if (action == TopAction::take_snapshot) begin_snapshot();
+  if (was_paused && !state_.paused) frame_.recent.clear();  // the bars have no gaps
   if (state_.view != before) {
     table(state_.view) = ActivityFeed::needs_session(state_.view) ? TopTable() : table(state_.view);
     activity_.show(state_.view);

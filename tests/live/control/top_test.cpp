@@ -158,6 +158,12 @@ TEST_F(TopScreen, ShowsTwoTablesOnWideScreensAndFollowsTheSizeToSmallOnes) {
   Tmux terminal(200, 50);
   start(terminal);
   EXPECT_TRUE(terminal.shows("up to ")) << "the last rates";
+  terminal.type("p");
+  EXPECT_TRUE(eventually([&] {  // after a pause there are new ones
+    terminal.type("pp");
+    return terminal.text().find("up to ") == std::string::npos;
+  })) << terminal.text();
+  terminal.type("p");
   EXPECT_TRUE(terminal.shows("SESSION"));
   EXPECT_THAT(terminal.lines()[3], StartsWith("EVENT "));
   terminal.type("2/[2J");

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "unit/support/decoder_fixture.h"
 
@@ -20,9 +22,10 @@ class ProcessRatesTest : public DecoderTest {
   static constexpr int32_t kNginx = 812, kMake = 4000;
   enum Column : size_t { kName, kEvents, kShare, kCpu, kPid, kCommand };
 
-  ProcessRatesTest() { rates_.add_source(schema_, names_); }
+  ProcessRatesTest() { begin_at(0); }
+  void begin_at(uint64_t ms) { rates_.emplace(ms * kMs).add_source(schema_, names_); }
   void take_record(const Bytes& record, uint32_t cpu = 0) {
-    rates_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
+    rates_->on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
   void change(uint64_t ms, uint32_t cpu, int32_t from, int32_t to) {
     take_record(make_record(EVENT_sched_switch, ms * kMs, static_cast<uint32_t>(from),
@@ -30,17 +33,17 @@ class ProcessRatesTest : public DecoderTest {
                 cpu);
   }
   void configure(const char* config) {
-    rates_.on_config_change(0, TraceConfig::of(nlohmann::json::parse(config)));
+    rates_->on_config_change(0, TraceConfig::of(nlohmann::json::parse(config)));
   }
   // "NAME EVENTS/S CPU%" of each process
   std::vector<std::string> rows(uint64_t since_ms, uint64_t until_ms) {
     std::vector<std::string> rows;
-    for (const TopRow& row : rates_.take(since_ms * kMs, until_ms * kMs).rows)
+    for (const TopRow& row : rates_->take(since_ms * kMs, until_ms * kMs).rows)
       rows.push_back(row[kName].text + " " + row[kEvents].text + " " + row[kCpu].text);
     return rows;
   }
 
-  ProcessRates rates_;
+  std::optional<ProcessRates> rates_;
 };
 
 TEST_F(ProcessRatesTest, CountsTheTimeOfARunInTheIntervalsInWhichItIs) {
@@ -53,6 +56,14 @@ TEST_F(ProcessRatesTest, CountsTheTimeOfARunInTheIntervalsInWhichItIs) {
   EXPECT_THAT(rows(3000, 4000), ElementsAre()) << "idle";
 }
 
+TEST_F(ProcessRatesTest, CountsNothingBeforeTheFirstInterval) {
+  begin_at(500);
+  change(0, 0, 0, kMake);
+  change(100, 0, kMake, kNginx);
+  change(1000, 0, kNginx, 0);
+  EXPECT_THAT(rows(500, 1000), ElementsAre("nginx 2.0 100.0"));
+}
+
 TEST_F(ProcessRatesTest, AddsTheTimesOfAllCpus) {
   learn(task_name(4001, 1, kMake, "make"));
   change(0, 0, 0, kMake);
@@ -63,7 +74,7 @@ TEST_F(ProcessRatesTest, AddsTheTimesOfAllCpus) {
 
 TEST_F(ProcessRatesTest, CountsARunUpToALossAndNothingAfterIt) {
   change(0, 0, 0, kNginx);
-  rates_.on_loss({.ts = 250 * kMs, .cpu = 0, .event_id = EVENT_sched_switch, .count = 7});
+  rates_->on_loss({.ts = 250 * kMs, .cpu = 0, .event_id = EVENT_sched_switch, .count = 7});
   EXPECT_THAT(rows(0, 1000), ElementsAre("idle 1.0 -", "nginx 0 25.0"));
   change(1500, 0, kMake, 0);
   EXPECT_THAT(rows(1000, 2000), ElementsAre("make 1.0 -")) << "it is not known since when it ran";
@@ -72,12 +83,12 @@ TEST_F(ProcessRatesTest, CountsARunUpToALossAndNothingAfterIt) {
 TEST_F(ProcessRatesTest, NamesTheEventThatTheCpuTimeNeeds) {
   configure(R"({"state":"running","events":["kfree"]})");
   take_record(bare_record(10 * kMs, EVENT_kfree, kNginx));
-  const TopTable without = rates_.take(0, 1000 * kMs);
+  const TopTable without = rates_->take(0, 1000 * kMs);
   EXPECT_EQ(without.note, "CPU %: needs sched_switch");
   ASSERT_EQ(without.rows.size(), 1U);
   EXPECT_EQ(without.rows[0][kCpu].text, "-");
   configure(R"({"state":"running","events":["kfree","sched_switch"]})");
-  EXPECT_EQ(rates_.take(0, 1000 * kMs).note, "");
+  EXPECT_EQ(rates_->take(0, 1000 * kMs).note, "");
 }
 
 TEST_F(ProcessRatesTest, NamesAProcessAsItsNewestEventDoes) {
@@ -96,7 +107,7 @@ TEST_F(ProcessRatesTest, HasTheCommandLineOrTheArgumentsOfALaterExec) {
   take_record(bare_record(kTs, EVENT_kfree, kMake));
   const auto commands = [&] {
     std::vector<std::string> texts;
-    for (const TopRow& row : rates_.take(0, kTs).rows) texts.push_back(row[kCommand].text);
+    for (const TopRow& row : rates_->take(0, kTs).rows) texts.push_back(row[kCommand].text);
     return texts;
   };
   EXPECT_THAT(commands(), ElementsAre("nginx -g daemon", "bash", ""));
@@ -104,6 +115,24 @@ TEST_F(ProcessRatesTest, HasTheCommandLineOrTheArgumentsOfALaterExec) {
   EXPECT_THAT(commands(), ElementsAre("make -j4"));
   take_record(bare_record(kTs, EVENT_kfree, 3352));
   EXPECT_THAT(commands(), ElementsAre("make -j4")) << "in later intervals too";
+}
+
+TEST_F(ProcessRatesTest, KeepsTheNewestExecsOfMany) {
+  constexpr uint32_t kFirst = 100'000;
+  constexpr uint32_t kLate = kFirst + ProcessRates::kMaxProcesses - 1;
+  learn(task_name(kLate, 1, kLate, "make"));
+  Bytes bytes = exec_record("/usr/bin/make");
+  record head;
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  for (head.tid = kFirst; head.tid <= kLate + 1; ++head.tid, ++head.ts) {
+    std::memcpy(bytes.data(), &head, sizeof(head));
+    take_record(bytes);
+  }
+  EXPECT_FALSE(rates_->take(0, kTs).rows.empty());
+  take_record(bare_record(head.ts, EVENT_kfree, kLate));
+  const TopTable later = rates_->take(kTs, 2 * kTs);
+  ASSERT_EQ(later.rows.size(), 1U);
+  EXPECT_EQ(later.rows[0][kCommand].text, "make -j4");
 }
 
 }  // namespace
