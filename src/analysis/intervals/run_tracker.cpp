@@ -2,6 +2,7 @@
 #include "analysis/intervals/run_tracker.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
@@ -17,6 +18,12 @@ uint32_t number_in(const std::optional<Field>& field, RecordView record) {
 }
 
 }  // namespace
+
+bool Switch::next_may_stop_cpu() const {
+  constexpr std::string_view kStopper = "migration/";
+  const std::string_view comm = next_task == nullptr ? std::string_view() : next_task->comm();
+  return comm.starts_with(kStopper) && comm.substr(kStopper.size()) == std::to_string(cpu);
+}
 
 void RunTracker::add_source(const Schema& schema, const NameTable& names) {
   sources_.push_back(
@@ -77,7 +84,9 @@ void RunTracker::on_switch(const Plan& plan, const RecordOrigin& from, RecordVie
   if (!cpu.tid) give_unknown(number, cpu, change.ts);
   change.next_covered = coverage_.has(change.next, change.ts, names);
   cpu = {.tid = change.next,
-         .covered = change.next_covered,
+         .end = !change.next_covered         ? Unknown::filter
+                : change.next_may_stop_cpu() ? Unknown::unseen
+                                             : Unknown::none,
          .selected = change.next_selected,
          .since = change.ts};
   for (RunSink* sink : sinks_) sink->on_switch(change);
@@ -112,7 +121,7 @@ void RunTracker::on_config_change(uint64_t ts, const TraceConfig& config) {
 void RunTracker::interrupt(uint32_t number, Cpu& cpu, std::optional<uint64_t> known_until,
                            Unknown why) {
   if (!cpu.tid) return;
-  const bool known = known_until && cpu.covered;
+  const bool known = known_until && cpu.end == Unknown::none;
   const uint64_t end = known ? std::max(cpu.since, *known_until) : cpu.since;
   RunInterval run = run_of(number, cpu, end);
   run.known = known;
@@ -146,13 +155,13 @@ bool RunTracker::is_open(uint64_t ns) const {
 
 void RunTracker::finish(uint64_t end_ns) {
   for (auto& [number, cpu] : cpus_) {
-    if (cpu.tid && cpu.covered) {
+    if (cpu.tid && cpu.end == Unknown::none) {
       RunInterval run = run_of(number, cpu, end_ns);
       run.then = Unknown::trace_end;
       give_run(run);
       continue;
     }
-    interrupt(number, cpu, std::nullopt, Unknown::filter);
+    interrupt(number, cpu, std::nullopt, cpu.end);
     give_unknown(number, cpu, end_ns);
   }
   cpus_.clear();

@@ -32,6 +32,9 @@ struct Switch {
   [[nodiscard]] bool prev_runnable() const {
     return prev_state == kRunning || prev_state == kPreempted;
   }
+  // Is `next` the thread that takes this CPU offline, when that is asked for? Nothing is traced on
+  // a CPU that is offline: the switch from this thread is missing then.
+  [[nodiscard]] bool next_may_stop_cpu() const;
   // Is this the last switch from `prev`?
   [[nodiscard]] bool prev_ended() const { return (prev_state & (kDead | kZombie)) != 0; }
 
@@ -102,7 +105,7 @@ class RunTracker : public Analysis {
   };
   struct Cpu {
     std::optional<uint32_t> tid;          // the running thread, if known
-    bool covered = false;                 // known to match the filter at its start
+    Unknown end = Unknown::none;          // why the switch from it may be missing
     bool selected = true;                 // by the switch to it
     uint64_t since = 0;                   // start of the run or of the unknown time
     Unknown why = Unknown::before_trace;  // it is unknown

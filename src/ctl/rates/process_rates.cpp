@@ -91,7 +91,9 @@ void ProcessRates::on_config_change(uint64_t ts, const TraceConfig& config) {
 
 void ProcessRates::on_switch(const Switch& what) {
   if (what.next_covered && what.next_selected)
-    running_[what.cpu] = {.tid = what.next, .since_ns = std::max(what.ts, begin_ns_)};
+    running_[what.cpu] = {.tid = what.next,
+                          .since_ns = std::max(what.ts, begin_ns_),
+                          .may_have_stopped_cpu = what.next_may_stop_cpu()};
 }
 
 void ProcessRates::on_run(const RunInterval& interval) {
@@ -112,6 +114,7 @@ void ProcessRates::count_run(const Running& running, uint64_t until_ns) {
 
 TopTable ProcessRates::take(uint64_t since_ns, uint64_t until_ns) {
   for (auto& [cpu, running] : running_) {
+    if (running.may_have_stopped_cpu) continue;  // counted when it is known to have gone on
     count_run(running, until_ns);
     running.since_ns = std::max(running.since_ns, until_ns);
   }

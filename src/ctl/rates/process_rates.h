@@ -52,6 +52,7 @@ class ProcessRates : public ActivityRates, public RunSink {
   struct Running {
     uint32_t tid = 0;       // 0: the idle task, or unknown
     uint64_t since_ns = 0;  // what was before is counted
+    bool may_have_stopped_cpu = false;
   };
 
   Process* process_of(const Actor& actor);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <iterator>
+#include <sstream>
 
 #include "harness/client/stream.h"
 #include "harness/machine/cpu.h"
@@ -35,6 +37,15 @@ std::vector<uint64_t> shown_numbers(const Trace& trace, pid_t pid) {
 bool has_rings(Daemon& daemon, int cpu) {
   const json cpus = daemon.call("status")["events"]["sys_enter"]["per_cpu"];
   return std::ranges::any_of(cpus, [&](const json& entry) { return entry["cpu"] == cpu; });
+}
+
+// The frames of `ktracectl top` in its output so far.
+std::vector<json> frames_of(const Process& top) {
+  std::vector<json> frames;
+  std::istringstream out(top.out());
+  for (std::string line; std::getline(out, line) && !out.eof();)
+    frames.push_back(json::parse(line));
+  return frames;
 }
 
 json account_of(const json& manifest, int cpu) {
@@ -107,6 +118,30 @@ TEST(Hotplug, LosesAndRepeatsNothingWhileTracing) {
   expect_all_but_missed(in_snapshots, count, daemon, "sys_enter");
   EXPECT_EQ(shown_numbers(trace, truth.pid()), in_snapshots);
   EXPECT_EQ(trace.lost(), 0);
+}
+
+// The last event of a CPU that goes offline is the switch to its thread migration/N.
+TEST(Hotplug, TopMeasuresNoThreadOfACpuThatIsOffline) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(json{{"events", {{"sched", true}}}});
+  const Process top(
+      daemon.ctl_command({"--json", "top", "--view", "processes", "--interval", "100ms"}));
+  ASSERT_TRUE(eventually([&] { return !frames_of(top).empty(); })) << top.err();
+  cpu.set_online(false);
+  const Process later({"sh", "-c", "while :; do sleep 0.01; done"});
+  const auto is_of_later = [&](const json& row) { return row["pid"] == later.pid(); };
+  // The frames of times at which the CPU was offline.
+  const auto offline = [&] {
+    std::vector<json> frames = frames_of(top);
+    const auto first = std::ranges::find_if(
+        frames, [&](const json& frame) { return std::ranges::any_of(frame["rows"], is_of_later); });
+    frames.erase(frames.begin(), first == frames.end() ? first : std::next(first));
+    return frames;
+  };
+  ASSERT_TRUE(eventually([&] { return offline().size() > 2; })) << top.out();
+  for (const json& frame : offline())
+    for (const json& row : frame["rows"]) EXPECT_NE(row["process"], "migration/1") << frame;
 }
 
 TEST(Hotplug, ResetDiscardsLossesFromBeforeACpuHadRings) {

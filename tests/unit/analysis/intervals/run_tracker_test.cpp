@@ -102,6 +102,18 @@ TEST_F(RunTrackerTest, IgnoresLossesOfOtherEvents) {
   EXPECT_THAT(log_.ran, ElementsAre("0: 100-200 3352"));
 }
 
+// On a CPU that is offline no switch is traced.
+TEST_F(RunTrackerTest, KnowsOnlyTheBeginningOfTheRunThatMayHaveTakenItsCpuOffline) {
+  constexpr int32_t kStopper = 24;
+  learn(task_name(kStopper, 1, kStopper, "migration/1"));
+  change(100, 1, 0, kStopper);
+  change(110, 1, kStopper, 0);
+  change(200, 1, 0, kStopper);
+  tracker_.finish(300);
+  EXPECT_THAT(log_.ran, ElementsAre("1: 100-110 24", "1: 110-200 0", "1: 200-? 24, then unseen"));
+  EXPECT_THAT(log_.unknown, ElementsAre("1: 0-100 before trace", "1: 200-300 unseen"));
+}
+
 TEST_F(RunTrackerTest, KnowsNoRunAcrossAMissingSwitch) {
   change(100, 0, 0, kBash);
   change(200, 0, kNginx, kMake);

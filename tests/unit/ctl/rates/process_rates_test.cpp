@@ -64,6 +64,24 @@ TEST_F(ProcessRatesTest, CountsNothingBeforeTheFirstInterval) {
   EXPECT_THAT(rows(500, 1000), ElementsAre("nginx 2.0 100.0"));
 }
 
+// Its last switch is not in the trace if the CPU has gone offline.
+TEST_F(ProcessRatesTest, CountsTheThreadThatMayTakeItsCpuOfflineWhenItHasGoneOn) {
+  constexpr int32_t kStopper = 24;
+  learn(task_name(kStopper, 1, kStopper, "migration/1"));
+  change(0, 1, 0, kStopper);
+  change(100, 1, kStopper, 0);
+  EXPECT_THAT(rows(0, 1000), ElementsAre("idle 1.0 -", "migration/1 1.0 10.0"));
+  change(1500, 1, 0, kStopper);
+  EXPECT_THAT(rows(1000, 2000), ElementsAre("idle 1.0 -"));
+  EXPECT_THAT(rows(2000, 3000), ElementsAre()) << "the CPU is offline";
+  change(3500, 1, 0, kNginx);
+  EXPECT_THAT(rows(3000, 4000), ElementsAre("idle 1.0 -", "nginx 0 50.0")) << "online again";
+  change(4200, 1, kNginx, kStopper);
+  EXPECT_THAT(rows(4000, 4500), ElementsAre("nginx 2.0 40.0"));
+  change(4600, 1, kStopper, 0);
+  EXPECT_THAT(rows(4500, 5500), ElementsAre("migration/1 1.0 40.0")) << "it has only run long";
+}
+
 TEST_F(ProcessRatesTest, AddsTheTimesOfAllCpus) {
   learn(task_name(4001, 1, kMake, "make"));
   change(0, 0, 0, kMake);
