@@ -68,6 +68,13 @@ Result<> check_stack_limit(const char* program) {
               limit >> 10, kStackBytes >> 10, program);
 }
 
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Error out_of_memory() { return with_limits(errno_text(ENOMEM)); }
 
 Error unexpected_error() {

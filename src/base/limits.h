@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Errors for a lack of stack, memory or threads, which name the resource limit to raise
-// (getrlimit(2)).
+// Resource limits (getrlimit(2)): errors for a lack of stack, memory or threads name the one to
+// raise.
 #pragma once
 
 #include "base/error.h"
@@ -11,6 +11,10 @@ namespace ktraced {
 // its end the kernel ends the process with SIGSEGV. Call it first, from a function that needs
 // little stack.
 [[nodiscard]] Result<> check_stack_limit(const char* program);
+
+// Raises the soft limit of open files, usually 1024, to the hard limit, for this process and those
+// that it starts from now on. For what needs a descriptor for each CPU or client.
+void allow_many_descriptors();
 
 // The error for std::bad_alloc. Where a limit can be the reason, the message names it, and the
 // error has ExitCode::unavailable: it would be reached again. Otherwise it has ExitCode::os.

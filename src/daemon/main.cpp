@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,14 +47,6 @@ int report(const Error& error) {
   return static_cast<int>(error.code);
 }
 
-// Hundreds of clients, and several descriptors for each CPU, exceed the usual limit of 1024.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // Checks a configuration without errors against this machine.
 Result<int> check(const Options& options, const Config& config, const Schema& schema) {
   const std::string file = options.config.string();
@@ -83,7 +74,7 @@ Result<bool> use_directories_of_service(const Config& config, const AccessRules&
 }
 
 Result<int> run(const Options& options) {
-  allow_many_descriptors();
+  allow_many_descriptors();  // there may be hundreds of clients
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return propagate(schema);
   auto config = load_config(options.config, event_groups(*schema));

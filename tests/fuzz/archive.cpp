@@ -5,10 +5,11 @@
 
 #include <fstream>
 
-#include "ctl/archive/trace_files.h"
+#include "base/limits.h"
 #include "ctl/archive/unpack.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/temporary_directory.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced::fuzz {
 namespace {
@@ -16,14 +17,14 @@ namespace {
 constexpr uint64_t kMaxBytes = 1U << 20;
 
 bool is_of_a_trace(std::string_view name) {
-  return std::ranges::find(kArchivedFiles, name) != kArchivedFiles.end() ||
-         (name.starts_with("ctf/") && is_packet_file(name.substr(4)));
+  return is_trace_file(name) || (name.starts_with("ctf/") && cpu_of_file(name.substr(4)));
 }
 
 }  // namespace
 
 void check_input(std::string_view input) {
   static const TemporaryDirectory directory;
+  allow_many_descriptors();
   const auto path = directory.path() / "trace.tar.zst";
   std::ofstream(path, std::ios::binary) << input;
   const auto trace = unpack_trace(path, kMaxBytes);

@@ -87,7 +87,7 @@ def zstd(data: bytes) -> bytes:
 
 
 def archives() -> list[bytes]:
-    """Of small traces, and of one with kinds of entries that are refused."""
+    """Of small traces, and of one with kinds of entries that are refused, also for their sizes."""
     entry = tarfile.TarInfo("t/ctf/cpu1")
     kinds = [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE]
     plain = []
@@ -101,6 +101,14 @@ def archives() -> list[bytes]:
                 tar.addfile(tarfile.TarInfo("t/manifest.json"))
                 tar.addfile(entry)
         plain.append(out.getvalue())
+    for key in ("SCHILY.realsize", "GNU.sparse.realsize"):
+        entry = tarfile.TarInfo("t/ctf/cpu1")
+        entry.pax_headers = {key: "-1"}
+        plain.append(entry.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    negative = bytearray(tarfile.TarInfo("t/ctf/cpu1").tobuf(tarfile.GNU_FORMAT))
+    negative[156:157], negative[483:495], negative[148:156] = b"S", b"\xff" * 12, b" " * 8
+    negative[148:156] = b"%06o\0 " % sum(negative)
+    plain.append(bytes(negative) + bytes(1024))
     small = [archive for archive in plain if len(archive) <= 65536]
     return small + [zstd(archive) for archive in small]
 

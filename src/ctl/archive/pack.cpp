@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "ctl/archive/trace_files.h"
+#include "trace/directory/trace_files.h"
+#include "trace/directory/trace_reader.h"
 
 namespace ktraced {
 namespace {
 
 constexpr size_t kPackedPiece = size_t{256} << 10;  // bytes of a read
-constexpr size_t kPacketFilesMax = 10'000;          // in the directory of the packets
 
 class Packer {
  public:
@@ -135,15 +135,26 @@ Result<> Packer::finish() {
 Result<> add_packets(Packer& packer, const TraceDirectory& trace, const std::string& name) {
   auto packets = trace.subdirectory(kPacketDirectory);
   if (!packets) return propagate(packets);
-  auto files = packets->names(kPacketFilesMax);
+  auto files = packets->names(kPacketFilesMax + 1);
   if (!files) return propagate(files);
+  if (files->size() > kPacketFilesMax)
+    return fail(ExitCode::data, "{} has more than {} files", packets->path().string(),
+                kPacketFilesMax);
   std::erase_if(
-      *files, [](const std::string& file) { return file != "metadata" && !is_packet_file(file); });
+      *files, [](const std::string& file) { return file != kMetadataFile && !cpu_of_file(file); });
   std::ranges::sort(*files);
   for (const std::string& file : *files)
     if (auto added = packer.add(*packets, file, name + "/" + kPacketDirectory + "/" + file); !added)
       return added;
   return {};
+}
+
+Result<> add_files(Packer& packer, const TraceDirectory& trace, const std::string& name) {
+  for (const std::string file : kTraceFiles) {
+    if (file != kManifestFile && !trace.contains(file)) continue;
+    if (auto added = packer.add(trace, file, name + "/" + file); !added) return added;
+  }
+  return add_packets(packer, trace, name);
 }
 
 }  // namespace
@@ -152,11 +163,11 @@ Result<uint64_t> pack_trace(const TraceDirectory& trace, const std::string& name
                             OutputTarget& target, const StopSignals& signals) {
   Packer packer(target, signals);
   if (auto opened = packer.open(); !opened) return propagate(opened);
-  for (const std::string file : kArchivedFiles) {
-    if (file != kManifestFile && !trace.contains(file)) continue;
-    if (auto added = packer.add(trace, file, name + "/" + file); !added) return propagate(added);
-  }
-  if (auto added = add_packets(packer, trace, name); !added) return propagate(added);
+  auto added = add_files(packer, trace, name);
+  // A file that was removed may be missing without an error.
+  if (added || added.error().code == ExitCode::data)
+    if (auto there = TraceReader::check_not_removed(trace.path()); !there) return propagate(there);
+  if (!added) return propagate(added);
   if (auto finished = packer.finish(); !finished) return propagate(finished);
   return packer.bytes();
 }

@@ -14,8 +14,9 @@ namespace ktraced {
 
 // Writes the files of the trace, below the directory `name`, to `target`; those of other programs
 // beside them are left out. Returns the sum of their sizes in bytes. Fails as
-// TraceDirectory::open_file(), and with ExitCode::io if something cannot be read or written or a
-// signal stops it.
+// TraceDirectory::open_file(), with ExitCode::data if it has more packet files than a kernel has
+// CPUs, and with ExitCode::io if something cannot be read or written, the trace is removed
+// meanwhile or a signal stops it.
 [[nodiscard]] Result<uint64_t> pack_trace(const TraceDirectory& trace, const std::string& name,
                                           OutputTarget& target, const StopSignals& signals);
 

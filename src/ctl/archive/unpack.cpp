@@ -10,17 +10,17 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/files/read_file.h"
 #include "base/limits.h"
 #include "base/text/plain_text.h"
-#include "ctl/archive/trace_files.h"
 #include "ctl/terminal/spool_file.h"
 #include "ctl/terminal/table.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -34,8 +34,9 @@ constexpr int kNoArchive = EILSEQ;  // the errno of the library for a file of an
 
 // Where an entry belongs in a trace.
 struct TracePlace {
-  std::string_view directory;  // of the trace; may be empty
-  std::string name;            // "ctf/cpu0"
+  fs::path directory;           // of the trace; may be empty
+  std::string name;             // "ctf/cpu0"
+  std::optional<uint32_t> cpu;  // whose packets it has
 };
 
 // The words of a path, without those that mean nothing.
@@ -53,21 +54,16 @@ std::vector<std::string_view> words_of_path(std::string_view path) {
 std::optional<TracePlace> place_in_trace(const std::vector<std::string_view>& words) {
   if (words.empty()) return std::nullopt;
   const std::string_view file = words.back();
-  const bool has_packets =
-      words.size() >= 2 && words[words.size() - 2] == kPacketDirectory && is_packet_file(file);
-  if (!has_packets && std::ranges::find(kArchivedFiles, file) == kArchivedFiles.end())
-    return std::nullopt;
-  const size_t inside = has_packets ? 2 : 1;
-  if (words.size() > inside + 1) return std::nullopt;
-  return TracePlace{
-      .directory = words.size() > inside ? words.front() : std::string_view(),
-      .name = has_packets ? fmt::format("{}/{}", kPacketDirectory, file) : std::string(file)};
-}
-
-fs::path temporary_directory() {
-  std::error_code unknown;
-  const fs::path directory = fs::temp_directory_path(unknown);
-  return unknown ? "/tmp" : directory;
+  const bool in_packets = words.size() >= 2 && words[words.size() - 2] == kPacketDirectory;
+  const auto cpu = in_packets ? cpu_of_file(file) : std::nullopt;
+  if (!cpu && !is_trace_file(file)) return std::nullopt;
+  TracePlace place{.directory = {},
+                   .name = cpu ? fmt::format("{}/{}", kPacketDirectory, file) : std::string(file),
+                   .cpu = cpu};
+  const size_t inside = cpu ? 2 : 1;
+  for (const std::string_view word : words | std::views::take(words.size() - inside))
+    place.directory /= word;
+  return place;
 }
 
 class Unpacker {
@@ -86,11 +82,15 @@ class Unpacker {
   Result<> take(archive_entry* entry);
   Result<> check_entry(archive_entry* entry, const std::vector<std::string_view>& words);
   Result<> check_place(const TracePlace& place);
-  // Counts an entry, and refuses it if there is too much.
-  Result<> count(archive_entry* entry);
+  // Counts bytes that are kept, and refuses the archive if they, or those that were read, are too
+  // many.
+  Result<> count(uint64_t bytes);
+  // Reads the content of an entry that is not needed.
+  Result<> skip_data();
   Result<Fd> copy_data(uint64_t size);
   [[nodiscard]] std::unexpected<Error> refused(std::string_view why) const;
   [[nodiscard]] std::unexpected<Error> too_large() const;
+  [[nodiscard]] std::unexpected<Error> not_written(const Error& why) const;
   // The error of the last call of the library.
   [[nodiscard]] std::unexpected<Error> damaged() const;
 
@@ -100,9 +100,9 @@ class Unpacker {
   Fd file_;
   std::unique_ptr<archive, Free> reader_{archive_read_new()};
   std::string buffer_ = std::string(kUnpackedPiece, '\0');
-  std::string entry_;  // the name of the current one
-  uint64_t bytes_ = 0;
-  std::optional<std::string> directory_;  // of the trace
+  std::string entry_;                  // the name of the current one
+  uint64_t bytes_ = 0;                 // that are kept, of all entries
+  std::optional<fs::path> directory_;  // of the trace
   UnpackedFiles files_;
 };
 
@@ -116,6 +116,12 @@ std::unexpected<Error> Unpacker::too_large() const {
               "{} is too large: unpacked it has more than {}; unpack it with 'tar -xf' and name "
               "its directory",
               shown_path_, bytes_text(max_bytes_));
+}
+
+std::unexpected<Error> Unpacker::not_written(const Error& why) const {
+  return fail(ExitCode::io,
+              "cannot unpack {}: {}; set TMPDIR to a directory on a disk with more space",
+              shown_path_, why.message);
 }
 
 std::unexpected<Error> Unpacker::damaged() const {
@@ -162,7 +168,7 @@ Result<UnpackedTrace> Unpacker::unpack() {
                 "{} has no trace: {} is missing; 'ktracectl snapshot export' writes archives of "
                 "traces",
                 shown_path_, kManifestFile);
-  return UnpackedTrace{.name = std::move(*directory_), .files = std::move(files_)};
+  return UnpackedTrace{.directory = std::move(*directory_), .files = std::move(files_)};
 }
 
 Result<> Unpacker::take(archive_entry* entry) {
@@ -172,10 +178,10 @@ Result<> Unpacker::take(archive_entry* entry) {
   entry_ = name != nullptr ? name : "";
   const auto words = words_of_path(entry_);
   if (auto good = check_entry(entry, words); !good) return good;
-  if (auto good = count(entry); !good) return good;
-  if (archive_entry_filetype(entry) == AE_IFDIR) return {};
-  auto place = place_in_trace(words);
-  if (!place) return {};
+  if (auto good = count(kEntryBytes); !good) return good;
+  const bool is_file = archive_entry_filetype(entry) == AE_IFREG;
+  auto place = is_file ? place_in_trace(words) : std::nullopt;
+  if (!place) return skip_data();
   if (auto good = check_place(*place); !good) return good;
   auto file = copy_data(static_cast<uint64_t>(archive_entry_size(entry)));
   if (!file) return propagate(file);
@@ -192,6 +198,9 @@ Result<> Unpacker::check_entry(archive_entry* entry, const std::vector<std::stri
   const auto type = archive_entry_filetype(entry);
   if (type != AE_IFREG && type != AE_IFDIR)
     return refused(fmt::format("is {}", kind_of_file(type)));
+  // Some headers give a second size, which the library does not check.
+  if (archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) < 0)
+    return refused("has no valid size");
   return {};
 }
 
@@ -200,33 +209,49 @@ Result<> Unpacker::check_place(const TracePlace& place) {
     return fail(ExitCode::data,
                 "{} has several traces, in '{}' and '{}': unpack it with 'tar -xf' and name the "
                 "directories",
-                shown_path_, printable(*directory_), printable(place.directory));
+                shown_path_, printable(directory_->string()), printable(place.directory.string()));
   directory_ = place.directory;
+  if (place.cpu && *place.cpu >= kPacketFilesMax)
+    return refused(fmt::format("has a CPU above {}", kPacketFilesMax - 1));
   return files_.contains(place.name) ? refused("is there twice") : Result<>();
 }
 
-Result<> Unpacker::count(archive_entry* entry) {
-  const auto size = static_cast<uint64_t>(std::max<int64_t>(archive_entry_size(entry), 0));
-  if (size > max_bytes_) return too_large();
-  bytes_ += kEntryBytes + size;
+Result<> Unpacker::count(uint64_t bytes) {
+  bytes_ += bytes;
   const auto read = static_cast<uint64_t>(archive_filter_bytes(reader_.get(), 0));
   return std::max(bytes_, read) > max_bytes_ ? too_large() : Result<>();
 }
 
+// The library would skip it in one step, and a sparse file can have more data than its size says.
+Result<> Unpacker::skip_data() {
+  for (;;) {
+    const void* data = nullptr;
+    size_t size = 0;
+    la_int64_t offset = 0;
+    const int got = archive_read_data_block(reader_.get(), &data, &size, &offset);
+    if (got != ARCHIVE_OK && got != ARCHIVE_WARN && got != ARCHIVE_EOF) return damaged();
+    if (auto good = count(0); !good || got == ARCHIVE_EOF) return good;
+  }
+}
+
 Result<Fd> Unpacker::copy_data(uint64_t size) {
+  if (size > max_bytes_ - bytes_) return too_large();  // without filling the disk first
   auto file = SpoolFile::create(temporary_directory());
-  if (!file) return propagate(file);
+  if (!file) return not_written(file.error());
   for (;;) {
     const la_ssize_t got = archive_read_data(reader_.get(), buffer_.data(), buffer_.size());
-    if (got == 0) return std::move(*file).release();
+    if (got == 0) break;
     if (got < 0) return damaged();
-    if (file->bytes() + static_cast<uint64_t>(got) > size) return refused("is longer than it says");
-    auto written = file->append({buffer_.data(), static_cast<size_t>(got)});
-    if (!written)
-      return fail(ExitCode::io,
-                  "cannot unpack {}: {}; set TMPDIR to a directory on a disk with more space",
-                  shown_path_, written.error().message);
+    const auto bytes = static_cast<uint64_t>(got);
+    if (file->bytes() + bytes > size) return refused("is longer than it says");
+    if (auto good = count(bytes); !good) return propagate(good);
+    if (auto written = file->append({buffer_.data(), bytes}); !written)
+      return not_written(written.error());
   }
+  // The library leaves out the hole at the end of a sparse file.
+  if (auto good = count(size - file->bytes()); !good) return propagate(good);
+  if (auto extended = file->extend(size); !extended) return not_written(extended.error());
+  return std::move(*file).release();
 }
 
 }  // namespace

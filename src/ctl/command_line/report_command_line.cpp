@@ -24,6 +24,7 @@
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
 #include "ctl/selection/comm_pattern.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -84,7 +85,7 @@ void add_who(CLI::App* sub, std::string& who) {
       ->required()
       ->check([](const std::string& text) {
         std::error_code unknown;
-        if (std::filesystem::exists(std::filesystem::path(text) / "manifest.json", unknown))
+        if (std::filesystem::exists(std::filesystem::path(text) / kManifestFile, unknown))
           return fmt::format(
               "{} is a trace: the woken threads stand before it, 'ktracectl report wakeups WHO {}'",
               text, text);

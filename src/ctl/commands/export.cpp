@@ -21,6 +21,7 @@
 #include "ctl/printing/event_printer.h"
 #include "ctl/terminal/output_target.h"
 #include "ctl/terminal/progress.h"
+#include "ctl/terminal/spool_file.h"
 #include "ctl/terminal/stop_signals.h"
 #include "decoders/json/json_decoder.h"
 #include "decoders/perfetto/perfetto_writer.h"
@@ -189,8 +190,7 @@ Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) 
 
 // On the disk that gets the file.
 std::filesystem::path spool_directory(const std::string& output) {
-  std::error_code unknown;
-  if (output == "-") return std::filesystem::temp_directory_path(unknown);
+  if (output == "-") return temporary_directory();
   const auto parent = std::filesystem::path(output).parent_path();
   return parent.empty() ? "." : parent;
 }

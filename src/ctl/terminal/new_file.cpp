@@ -10,6 +10,7 @@
 #include "ctl/terminal/output.h"
 #include "decoders/text/safe_text.h"
 #include "trace/directory/trace_directory.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -37,7 +38,7 @@ Result<> already_there(const fs::path& path) {
 bool status_of(const std::string& trace, struct stat& status) {
   if (::stat(trace.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return true;
   const auto directory = TraceDirectory::open(trace);
-  const auto manifest = directory ? directory->open_file("manifest.json") : Result<Fd>();
+  const auto manifest = directory ? directory->open_file(kManifestFile) : Result<Fd>();
   return manifest && ::fstat(manifest->get(), &status) == 0;
 }
 

@@ -2,11 +2,11 @@
 #include "ctl/terminal/spool_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 
 #include "base/text/plain_text.h"
@@ -28,6 +28,11 @@ Fd make_nameless(const std::filesystem::path& directory) {
 
 }  // namespace
 
+std::filesystem::path temporary_directory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory != nullptr && *directory != '\0' ? directory : "/var/tmp";
+}
+
 Result<SpoolFile> SpoolFile::create(const std::filesystem::path& directory) {
   Fd fd = make_nameless(directory);
   if (!fd)
@@ -42,6 +47,14 @@ Result<> SpoolFile::append(std::string_view bytes) {
     return fail(ExitCode::io, "temporary file in {}: {}", printable(directory_.string()),
                 written.error().message);
   bytes_ += bytes.size();
+  return {};
+}
+
+Result<> SpoolFile::extend(uint64_t bytes) {
+  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
+    return fail(ExitCode::io, "temporary file in {}: {}", printable(directory_.string()),
+                errno_text(errno));
+  bytes_ = bytes;
   return {};
 }
 

@@ -13,6 +13,9 @@
 
 namespace ktraced {
 
+// The directory for temporary files: TMPDIR, else /var/tmp, because /tmp may be in memory.
+[[nodiscard]] std::filesystem::path temporary_directory();
+
 // A temporary file that is gone when it is closed, also after a crash. Move-only.
 class SpoolFile {
  public:
@@ -21,6 +24,9 @@ class SpoolFile {
 
   // Fails with ExitCode::io, as when the disk is full.
   [[nodiscard]] Result<> append(std::string_view bytes);
+  // Makes it so long, with a hole of zeros at its end, which takes no space on most file systems.
+  // Fails with ExitCode::io.
+  [[nodiscard]] Result<> extend(uint64_t bytes);
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   // The file itself.
   [[nodiscard]] Fd release() && { return std::move(fd_); }

@@ -8,6 +8,7 @@
 
 #include "base/files/directory.h"
 #include "base/files/own_directory.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -27,7 +28,7 @@ uint64_t modified_ns(const struct stat& status) {
 // All zero if there is no manifest.
 struct stat manifest_status(const fs::path& trace) {
   struct stat status{};
-  if (::lstat((trace / "manifest.json").c_str(), &status) != 0) status = {};
+  if (::lstat((trace / kManifestFile).c_str(), &status) != 0) status = {};
   return status;
 }
 

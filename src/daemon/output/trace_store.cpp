@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
 #include <system_error>
@@ -19,7 +18,7 @@
 #include "base/text/suggest.h"
 #include "daemon/output/keep_mark.h"
 #include "daemon/output/trace_order.h"
-#include "trace/directory/name_files.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -28,8 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished trace
 constexpr std::string_view kUnfinished = ".partial";
-constexpr std::string_view kManifest = "manifest.json";
-constexpr std::string_view kPackets = "ctf";
 constexpr const char* kRemoving = ".removing-";  // prefix that no trace name can have
 constexpr const char* kLockFile = ".ktraced.lock";
 // In addition to its packets, a trace has a few small files.
@@ -44,13 +41,12 @@ struct stat status_of(const fs::path& path) {
 // A real directory, not a link, that contains a manifest. Traces with unreadable manifests are
 // listed as such.
 bool is_trace(const fs::path& path) {
-  return S_ISDIR(status_of(path).st_mode) && status_of(path / kManifest).st_mode != 0;
+  return S_ISDIR(status_of(path).st_mode) && status_of(path / kManifestFile).st_mode != 0;
 }
 
-// The files of a trace.
-constexpr auto kParts =
-    std::to_array<std::string_view>({kManifest, kTasksFile, kCachesFile, kCgroupsFile,
-                                     kCommandsFile, kSymbolsFile, kPackets, kKeepMark});
+bool is_part_of_trace(std::string_view name) {
+  return is_trace_file(name) || name == kPacketDirectory || name == kKeepMark;
+}
 
 // Visits nothing if the directory does not exist yet.
 Result<> for_each_in_store(const fs::path& directory, auto&& visit) {
@@ -80,14 +76,14 @@ Result<Contents> contents_of(const fs::path& trace) {
   Contents contents;
   auto read = for_each_entry(trace, [&](const fs::directory_entry& part) {
     const std::string name = part.path().filename();
-    if (std::ranges::find(kParts, name) == kParts.end()) contents.other = name;
+    if (!is_part_of_trace(name)) contents.other = name;
     contents.bytes += bytes_of_file(part.path());
   });
   if (!read) return propagate(read);
-  if (S_ISDIR(status_of(trace / kPackets).st_mode))
-    static_cast<void>(for_each_entry(trace / kPackets, [&](const fs::directory_entry& part) {
-      contents.bytes += bytes_of_file(part.path());
-    }));
+  if (S_ISDIR(status_of(trace / kPacketDirectory).st_mode))
+    static_cast<void>(for_each_entry(
+        trace / kPacketDirectory,
+        [&](const fs::directory_entry& part) { contents.bytes += bytes_of_file(part.path()); }));
   return contents;
 }
 

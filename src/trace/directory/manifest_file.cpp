@@ -4,30 +4,30 @@
 #include <span>
 
 #include "trace/directory/bounded_json.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
 
-constexpr const char* kFileName = "manifest.json";
 // 4096 CPUs with accounts of 250 events each need about this.
 constexpr uint64_t kManifestMaxBytes = 128U << 20;
 
 Result<nlohmann::json> read_document(const TraceDirectory& trace,
                                      std::span<const std::string_view> skipped,
                                      const std::stop_token& stop = {}) {
-  auto file = trace.open_stream(kFileName, kManifestMaxBytes);
+  auto file = trace.open_stream(kManifestFile, kManifestMaxBytes);
   if (!file) return propagate(file);
   auto document = parse_json(file->get(), {}, skipped, stop);
   if (document) return document;
   const auto& [code, message, excerpt] = document.error();
-  return fail(code, "{} {}{}", (trace.path() / kFileName).string(), message,
+  return fail(code, "{} {}{}", (trace.path() / kManifestFile).string(), message,
               code == ExitCode::data ? "; babeltrace2 reads the trace without it" : "");
 }
 
 template <class Parsed>
 Result<Parsed> with_file_name(const TraceDirectory& trace, Result<Parsed> parsed) {
   if (parsed) return parsed;
-  return fail(parsed.error().code, "{}: {}", (trace.path() / kFileName).string(),
+  return fail(parsed.error().code, "{}: {}", (trace.path() / kManifestFile).string(),
               parsed.error().message);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "trace/directory/trace_directory.h"
+#include "trace/directory/trace_files.h"
 #include "trace/metadata/name_table.h"
 
 namespace ktraced {
@@ -28,11 +29,5 @@ Result<> read_caches(const TraceDirectory& trace, NameTable& names);
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names);
 Result<> read_commands(const TraceDirectory& trace, NameTable& names);
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
-
-inline constexpr const char* kTasksFile = "tasks.json";
-inline constexpr const char* kCachesFile = "caches.json";
-inline constexpr const char* kCgroupsFile = "cgroups.json";    // not in older traces
-inline constexpr const char* kCommandsFile = "commands.json";  // not in older traces
-inline constexpr const char* kSymbolsFile = "symbols.json";
 
 }  // namespace ktraced

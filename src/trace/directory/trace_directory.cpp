@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/directory/trace_directory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <system_error>
 
 #include "base/files/read_file.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -47,10 +49,17 @@ std::unexpected<Error> not_opened(const fs::path& path, const NotOpened& why) {
               kind_of_file(why.mode));
 }
 
+// Does the directory have anything with this name?
+bool exists_at(int directory, const fs::path& name) {
+  struct stat status{};
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 // Web pages and packages have files of the name manifest.json, too, but no packets beside them.
 bool is_trace(const fs::path& directory) {
   std::error_code unknown;
-  return path_exists(directory / "manifest.json") && fs::is_directory(directory / "ctf", unknown);
+  return path_exists(directory / kManifestFile) &&
+         fs::is_directory(directory / kPacketDirectory, unknown);
 }
 
 }  // namespace
@@ -64,10 +73,7 @@ Error unreadable(const fs::path& path, int error) {
   return {ExitCode::io, fmt::format("cannot open {}: {}", path.string(), errno_text(error))};
 }
 
-bool path_exists(const fs::path& path) {
-  struct stat status{};
-  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
-}
+bool path_exists(const fs::path& path) { return exists_at(AT_FDCWD, path); }
 
 std::optional<fs::path> trace_around(const fs::path& path) {
   std::error_code unknown;
@@ -109,7 +115,7 @@ Result<TraceDirectory> TraceDirectory::subdirectory(const std::string& name) con
 }
 
 bool TraceDirectory::contains(const std::string& name) const {
-  return files_ ? files_->contains(prefix_ + name) : path_exists(path_ / name);
+  return files_ ? files_->contains(prefix_ + name) : exists_at(fd_.get(), name);
 }
 
 Result<std::vector<std::string>> TraceDirectory::names(size_t max) const {
@@ -120,11 +126,19 @@ Result<std::vector<std::string>> TraceDirectory::names(size_t max) const {
         found.push_back(name.substr(prefix_.size()));
     return found;
   }
-  std::error_code error;
-  for (fs::directory_iterator entry(path_, error), end;
-       !error && entry != end && found.size() < max; entry.increment(error))
-    found.push_back(entry->path().filename());
-  if (error) return std::unexpected(unreadable(path_, error.value()));
+  Fd fd(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return std::unexpected(unreadable(path_, errno));
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd.get()), &::closedir);
+  if (!entries) return std::unexpected(unreadable(path_, errno));
+  static_cast<void>(fd.release());
+  while (found.size() < max) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr && errno != 0) return std::unexpected(unreadable(path_, errno));
+    if (entry == nullptr) break;
+    const std::string name = static_cast<const char*>(entry->d_name);
+    if (name != "." && name != "..") found.push_back(name);
+  }
   return found;
 }
 

@@ -2,13 +2,13 @@
 #include "trace/directory/trace_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "trace/directory/manifest_file.h"
 #include "trace/directory/trace_directory.h"
+#include "trace/directory/trace_files.h"
 
 namespace ktraced {
 namespace {
@@ -16,9 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = ".partial";
-constexpr const char* kPacketsOfTrace = "ctf";
-// Limit for ctf/; no kernel has as many CPUs.
-constexpr size_t kFilesMax = 10'000;
 
 // "DIR/" as "DIR", so that path.filename() is not empty.
 fs::path without_slash(const fs::path& path) {
@@ -66,24 +63,19 @@ Result<> check_directory(const fs::path& path, bool allow_unfinished) {
 
 Result<Manifest> manifest_of_trace(const TraceDirectory& trace) {
   auto manifest = read_manifest(trace);
-  const fs::path file = trace.path() / "manifest.json";
-  if (manifest || trace.contains("manifest.json")) return manifest;
-  if (!has_directory(trace.path())) return std::unexpected(removed(trace.path()));
+  const fs::path file = trace.path() / kManifestFile;
+  if (manifest || trace.contains(kManifestFile)) return manifest;
+  if (auto there = TraceReader::check_not_removed(trace.path()); !there) return propagate(there);
   return fail(ExitCode::data, "{} is missing: is {} a trace directory?", file.string(),
               trace.path().string());
 }
 
-// The CPU whose file has this name.
-std::optional<uint32_t> cpu_of(std::string_view name) {
-  constexpr std::string_view kPrefix = "cpu";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  uint32_t cpu = 0;
-  auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), cpu);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return cpu;
-}
-
 }  // namespace
+
+Result<> TraceReader::check_not_removed(const fs::path& path) {
+  if (has_directory(path)) return {};
+  return std::unexpected(removed(path));
+}
 
 Result<TraceDirectory> TraceReader::find(const fs::path& directory, bool allow_unfinished) {
   const fs::path path = without_slash(directory);
@@ -94,23 +86,22 @@ Result<TraceDirectory> TraceReader::find(const fs::path& directory, bool allow_u
 Result<TraceReader> TraceReader::open(const fs::path& directory, bool allow_unfinished) {
   auto trace = find(directory, allow_unfinished);
   if (!trace) return propagate(trace);
-  return read_from(*trace, is_unfinished(trace->path()));
+  auto manifest = manifest_of_trace(*trace);
+  if (!manifest) return propagate(manifest);
+  TraceReader reader(trace->path(), std::move(*manifest), is_unfinished(trace->path()));
+  reader.read_names(*trace);
+  return reader;
 }
 
 Result<TraceReader> TraceReader::open_unpacked(TraceDirectory trace, const fs::path& name,
                                                bool allow_unfinished) {
   if (auto good = check_finished(trace.path(), name, allow_unfinished); !good)
     return propagate(good);
-  auto reader = read_from(trace, is_unfinished(name));
-  if (reader) reader->unpacked_ = std::move(trace);
-  return reader;
-}
-
-Result<TraceReader> TraceReader::read_from(const TraceDirectory& trace, bool unfinished) {
   auto manifest = manifest_of_trace(trace);
   if (!manifest) return propagate(manifest);
-  TraceReader reader(trace.path(), std::move(*manifest), unfinished);
-  reader.read_names(trace);
+  TraceReader reader(trace.path(), std::move(*manifest), is_unfinished(name));
+  reader.unpacked_ = std::move(trace);
+  reader.read_names(*reader.unpacked_);
   return reader;
 }
 
@@ -179,18 +170,18 @@ std::set<uint32_t> TraceReader::cpus_to_read(const TraceDirectory& ctf) {
   std::set<uint32_t> cpus;
   for (const CpuAccount& cpu : manifest_.cpus)
     if (cpu.total().records != 0) cpus.insert(cpu.cpu);
-  auto names = ctf.names(kFilesMax + 1);
+  auto names = ctf.names(kPacketFilesMax + 1);
   if (!names) {
     note(ctf.path(), std::move(names.error()));
     return cpus;
   }
-  if (names->size() > kFilesMax) {
-    add_damage(
-        {ExitCode::data, fmt::format("{} has more than {} files", ctf.path().string(), kFilesMax)});
+  if (names->size() > kPacketFilesMax) {
+    add_damage({ExitCode::data,
+                fmt::format("{} has more than {} files", ctf.path().string(), kPacketFilesMax)});
     names->pop_back();
   }
   for (const std::string& name : *names) {
-    auto cpu = cpu_of(name);
+    auto cpu = cpu_of_file(name);
     if (!cpu) continue;
     if (unfinished_ || account(*cpu) != nullptr)
       cpus.insert(*cpu);
@@ -203,17 +194,17 @@ std::set<uint32_t> TraceReader::cpus_to_read(const TraceDirectory& ctf) {
 }
 
 Result<TraceDirectory> TraceReader::open_packets() const {
-  if (unpacked_) return unpacked_->subdirectory(kPacketsOfTrace);
+  if (unpacked_) return unpacked_->subdirectory(kPacketDirectory);
   auto trace = TraceDirectory::open(path_);
   if (!trace) return propagate(trace);
-  return trace->subdirectory(kPacketsOfTrace);
+  return trace->subdirectory(kPacketDirectory);
 }
 
 std::vector<PacketFile> TraceReader::open_files() {
   std::vector<PacketFile> files;
   auto ctf = open_packets();
   if (!ctf) {
-    note(path_ / kPacketsOfTrace, std::move(ctf.error()));
+    note(path_ / kPacketDirectory, std::move(ctf.error()));
     return files;
   }
   for (uint32_t cpu : cpus_to_read(*ctf)) {

@@ -33,6 +33,9 @@ class TraceReader {
   // The directory of a trace, without looking into it; fails as open().
   static Result<TraceDirectory> find(const std::filesystem::path& directory,
                                      bool allow_unfinished = false);
+  // Fails with ExitCode::io if the directory of a trace that was found is not there any more: it
+  // was removed, perhaps before all of it was read.
+  static Result<> check_not_removed(const std::filesystem::path& path);
 
   // Of the directory, or of the archive.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -62,7 +65,6 @@ class TraceReader {
  private:
   TraceReader(std::filesystem::path path, Manifest manifest, bool unfinished)
       : path_(std::move(path)), manifest_(std::move(manifest)), unfinished_(unfinished) {}
-  static Result<TraceReader> read_from(const TraceDirectory& trace, bool unfinished);
   void read_names(const TraceDirectory& trace);
   // The directory of the packets. Opens the trace again, because many may be read at a time.
   [[nodiscard]] Result<TraceDirectory> open_packets() const;

@@ -13,6 +13,7 @@
 #include "base/text/json_dump.h"
 #include "trace/directory/name_files.h"
 #include "trace/directory/trace_directory.h"
+#include "trace/directory/trace_files.h"
 #include "trace/metadata/event_records.h"
 
 namespace ktraced {
@@ -20,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr const char* kPackets = "ctf";
 
 std::string cpu_name(uint32_t cpu) { return fmt::format("cpu{}", cpu); }
 
@@ -43,7 +42,7 @@ std::string dump(const json& value) { return dump_json(value, 1) + "\n"; }
 TraceWriter::TraceWriter(fs::path path, Schema schema, TraceOrigin origin, IsCode is_code,
                          WrittenTime written_time, Fd parent)
     : path_(std::move(path)),
-      directory_(path_, kPackets, std::move(parent)),
+      directory_(path_, kPacketDirectory, std::move(parent)),
       schema_(std::move(schema)),
       origin_(std::move(origin)),
       is_code_(std::move(is_code)),
@@ -100,7 +99,7 @@ Result<> TraceWriter::write_descriptions() const {
 }
 
 Result<> TraceWriter::write_manifest(const Manifest& manifest) const {
-  return directory_.write("manifest.json", dump(manifest_to_json(manifest)),
+  return directory_.write(kManifestFile, dump(manifest_to_json(manifest)),
                           written_time_ ? std::optional(written_time_()) : std::nullopt);
 }
 
@@ -110,7 +109,7 @@ fs::path TraceWriter::keep_unfinished() {
 }
 
 fs::path TraceWriter::cpu_path(uint32_t cpu) const {
-  return directory_.path() / kPackets / cpu_name(cpu);
+  return directory_.path() / kPacketDirectory / cpu_name(cpu);
 }
 
 Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {

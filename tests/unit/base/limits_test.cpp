@@ -11,28 +11,13 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "unit/support/soft_limit.h"
+
 namespace ktraced {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Another soft limit, until it is destroyed.
-class SoftLimit {
- public:
-  SoftLimit(__rlimit_resource resource, rlim_t bytes) : resource_(resource) {
-    ::getrlimit(resource, &before_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(::setrlimit(resource, &limit), 0);
-  }
-  SoftLimit(const SoftLimit&) = delete;
-  SoftLimit& operator=(const SoftLimit&) = delete;
-  ~SoftLimit() { ::setrlimit(resource_, &before_); }
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
-};
 
 TEST(StackLimit, IsRefusedBelowWhatAProgramNeeds) {
   {
@@ -46,6 +31,14 @@ TEST(StackLimit, IsRefusedBelowWhatAProgramNeeds) {
   }
   const SoftLimit enough(RLIMIT_STACK, rlim_t{512} << 10);
   EXPECT_TRUE(check_stack_limit("ktraced"));
+}
+
+TEST(ManyDescriptors, AreAllowedUpToTheHardLimit) {
+  const SoftLimit few(RLIMIT_NOFILE, 64);
+  allow_many_descriptors();
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
 }
 
 TEST(OutOfMemory, NamesTheLimitsThatCanBeTheReason) {

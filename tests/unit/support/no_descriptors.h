@@ -4,26 +4,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include "base/error.h"
+#include "unit/support/soft_limit.h"
 
 namespace ktraced {
 
 // This process can open no more files.
 class NoDescriptors {
  public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors() : none_(RLIMIT_NOFILE, 0) {}
 
  private:
-  rlimit before_{};
+  SoftLimit none_;
 };
 
 template <class T>

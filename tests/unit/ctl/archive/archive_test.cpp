@@ -7,13 +7,18 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <numeric>
 #include <random>
 
 #include "ctl/archive/open_history.h"
+#include "ctl/archive/pack.h"
 #include "ctl/archive/unpack.h"
 #include "ctl/commands/commands.h"
 #include "ctl/terminal/new_file.h"
+#include "ctl/terminal/spool_file.h"
+#include "trace/directory/trace_files.h"
 #include "unit/support/refusing_disk.h"
+#include "unit/support/soft_limit.h"
 #include "unit/trace/merge/history_fixture.h"
 
 namespace ktraced::test {
@@ -60,6 +65,52 @@ void write_archive(const fs::path& path, const std::vector<ArchiveEntry>& entrie
       archive_write_data(writer.get(), each.content.data(), each.content.size());
   }
   ASSERT_EQ(archive_write_close(writer.get()), ARCHIVE_OK);
+}
+
+// An entry of a tar archive as bytes, for what no library writes. `fields`: of its header, by
+// offset.
+std::string raw_entry(std::string_view path, char type, std::string_view content,
+                      const std::vector<std::pair<size_t, std::string>>& fields = {},
+                      std::string_view magic = {"ustar  \0", 8}) {
+  std::string header(512, '\0');
+  const auto put = [&header](size_t at, std::string_view text) {
+    header.replace(at, text.size(), text);
+  };
+  put(0, path);
+  put(100, "0000644");
+  put(124, fmt::format("{:011o}", content.size()));
+  put(136, "00000000000");
+  put(148, "        ");
+  put(156, {&type, 1});
+  put(257, magic);
+  for (const auto& [at, text] : fields) put(at, text);
+  const auto sum = std::accumulate(header.begin(), header.end(), 0U, [](unsigned before, char c) {
+    return before + static_cast<unsigned char>(c);
+  });
+  put(148, fmt::format("{:06o}", sum));
+  header[154] = '\0';
+  header += content;
+  return header + std::string((512 - content.size() % 512) % 512, '\0');
+}
+
+// A sparse file: its size, and the place of the one piece of it that is not a hole.
+std::string raw_sparse_entry(std::string_view path, uint64_t size, uint64_t data_at,
+                             std::string_view data) {
+  return raw_entry(path, 'S', data,
+                   {{386, fmt::format("{:011o}", data_at)},
+                    {398, fmt::format("{:011o}", data.size())},
+                    {483, fmt::format("{:011o}", size)}});
+}
+
+// A file with an extended header before it: a line "KEY=VALUE".
+std::string raw_extended_entry(std::string_view path, std::string_view line,
+                               std::string_view content) {
+  constexpr std::string_view kPosix{
+      "ustar\0"
+      "00",
+      8};
+  const std::string text = fmt::format("{} {}\n", line.size() + 4, line);  // of two digits
+  return raw_entry("x", 'x', text, {}, kPosix) + raw_entry(path, '0', content, {}, kPosix);
 }
 
 class TraceArchive : public HistoryTest {
@@ -110,6 +161,11 @@ class TraceArchive : public HistoryTest {
     all.push_back(entry);
     write_archive(archive_, all);
     return refusal(archive_);
+  }
+  // An archive with these entries before those of the trace.
+  void write_with_raw(const std::string& raw) {
+    write_archive(archive_, entries("t/"));
+    write_file(archive_, raw + read_file(archive_));
   }
   Result<> pack(const std::string& output) {
     ::testing::internal::CaptureStderr();
@@ -215,7 +271,8 @@ TEST_F(TraceArchive, OfWhatIsNoFinishedTraceIsNotWritten) {
 }
 
 TEST_F(TraceArchive, MayBePlainAndHaveItsFilesInAnyOneDirectoryOrNone) {
-  for (const char* directory : {"", "./", "other name/", "./t/"}) {
+  for (const char* directory :
+       {"", "./", "other name/", "./t/", "ctf/", "var/lib/ktraced/snapshots/t/"}) {
     for (const ArchiveForm form : {ArchiveForm::tar, ArchiveForm::zst}) {
       write_archive(archive_, entries(directory), form);
       const Outcome outcome = read_archive(archive_);
@@ -238,6 +295,8 @@ TEST_F(TraceArchive, OfAnUnfinishedTraceIsReadOnlyWhenRequested) {
   write_archive(archive_, entries("t.partial/"));
   EXPECT_THAT(refusal(archive_), HasSubstr("is unfinished"));
   EXPECT_EQ(read_archive(archive_, true).notes.text_, kTwoCpus);
+  write_archive(archive_, entries("snapshots/t.partial/"));
+  EXPECT_THAT(refusal(archive_), HasSubstr("is unfinished"));
 }
 
 TEST_F(TraceArchive, MergesWithADirectory) {
@@ -271,6 +330,8 @@ TEST_F(TraceArchive, IsRefusedIfItHasNotExactlyOneTrace) {
   EXPECT_THAT(refusal_with({.path = "t/tasks.json", .content = "{}"}), HasSubstr("is there twice"));
   EXPECT_THAT(refusal_with({.path = "u/manifest.json", .content = "{}"}),
               HasSubstr("has several traces, in 't' and 'u'"));
+  EXPECT_THAT(refusal_with({.path = "u/t/manifest.json", .content = "{}"}),
+              HasSubstr("has several traces, in 't' and 'u/t'"));
   write_archive(archive_, {{.path = "t/ctf/cpu0", .content = "x"}});
   EXPECT_THAT(refusal(archive_), HasSubstr("has no trace: manifest.json is missing"));
   write_archive(archive_, {});
@@ -298,6 +359,128 @@ TEST_F(TraceArchive, IsRefusedIfItIsTooLargeUnpacked) {
         {.path = fmt::format("t/ctf/cpu{}", cpu), .content = std::string(kMost / 4, '\0')});
   refused(many);
   refused(std::vector<ArchiveEntry>(3000, {.path = "t/empty", .content = {}}));
+}
+
+// A negative size would be no limit for what is copied.
+TEST_F(TraceArchive, IsRefusedIfAnEntryHasANegativeSize) {
+  for (const std::string& entry :
+       {raw_extended_entry("t/ctf/cpu7", "SCHILY.realsize=-1", "data"),
+        raw_extended_entry("t/ctf/cpu7", "GNU.sparse.realsize=-1", "data"),
+        raw_entry("t/ctf/cpu7", 'S', "data", {{483, std::string(12, '\xff')}})}) {
+    write_with_raw(entry);
+    EXPECT_THAT(refusal(archive_), HasSubstr("its entry t/ctf/cpu7 has no valid size"));
+  }
+}
+
+// A sparse file with more data than its size says.
+TEST_F(TraceArchive, IsRefusedIfWhatNoReaderNeedsHasTooMuchData) {
+  constexpr uint64_t kMost = 1U << 20;
+  write_with_raw(raw_sparse_entry("t/notes", 1, 0, std::string(4 * kMost, '\0')));
+  const auto trace = unpack_trace(archive_, kMost);
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().code, ExitCode::data);
+  EXPECT_THAT(trace.error().message, HasSubstr("is too large"));
+}
+
+TEST_F(TraceArchive, MayHaveSparseFiles) {
+  write_with_raw(raw_sparse_entry("t/ctf/cpu7", 5000, 5000, "") +
+                 raw_sparse_entry("t/ctf/cpu8", 5000, 1000, std::string(512, 'x')));
+  const auto trace = unpack_trace(archive_);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const std::string data = std::string(1000, '\0') + std::string(512, 'x');
+  for (const auto& [name, content] :
+       {std::pair("ctf/cpu7", std::string(5000, '\0')),
+        std::pair("ctf/cpu8", data + std::string(5000 - data.size(), '\0'))}) {
+    std::string read(6000, '\0');
+    const ssize_t size = ::pread(trace->files.at(name).get(), read.data(), read.size(), 0);
+    ASSERT_EQ(size, 5000) << name;
+    EXPECT_EQ(read.substr(0, 5000), content) << name;
+  }
+}
+
+TEST_F(TraceArchive, IsRefusedIfItHasMoreCpusThanAKernel) {
+  EXPECT_THAT(refusal_with({.path = fmt::format("t/ctf/cpu{}", kPacketFilesMax), .content = ""}),
+              HasSubstr("its entry t/ctf/cpu10000 has a CPU above 9999"));
+}
+
+// A file of each CPU is open.
+TEST_F(TraceArchive, MayHaveMoreFilesThanTheSoftLimitOfDescriptors) {
+  constexpr rlim_t kFew = 64;
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_max < 8 * kFew) GTEST_SKIP() << "the hard limit is low";
+  std::vector<ArchiveEntry> all = entries("t/");
+  for (rlim_t cpu = 2; cpu < 2 * kFew; ++cpu)
+    all.push_back({.path = fmt::format("t/ctf/cpu{}", cpu), .content = {}});
+  write_archive(archive_, all);
+  const SoftLimit few(RLIMIT_NOFILE, kFew);
+  const auto history = open_history({archive_.string()}, false);
+  ASSERT_TRUE(history) << history.error().message;
+}
+
+TEST_F(TraceArchive, OfTooManyFilesIsNotWritten) {
+  for (uint32_t file = 0; file <= kPacketFilesMax; ++file)
+    write_file(trace_ / fmt::format("ctf/{}", file), "");
+  const Result<> done = pack(archive_.string());
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ExitCode::data);
+  EXPECT_THAT(done.error().message, HasSubstr("ctf has more than 10000 files"));
+  EXPECT_FALSE(fs::exists(archive_));
+}
+
+// Retention renames a trace, and then removes its files one by one.
+TEST_F(TraceArchive, OfATraceThatIsRemovedMeanwhileIsNotWritten) {
+  auto signals = StopSignals::catch_signals();
+  ASSERT_TRUE(signals);
+  auto target = OutputTarget::open(archive_.string(), {});
+  ASSERT_TRUE(target);
+  const auto trace = TraceDirectory::open(trace_);
+  ASSERT_TRUE(trace);
+  const auto expect_removed = [&] {
+    const auto packed = pack_trace(*trace, "t", *target, *signals);
+    ASSERT_FALSE(packed);
+    EXPECT_EQ(packed.error().code, ExitCode::io);
+    EXPECT_EQ(packed.error().message, trace_.string() + " was removed while it was read");
+  };
+  const fs::path removing = directory_.path() / ".removing-t";
+  fs::rename(trace_, removing);
+  fs::remove(removing / "ctf/cpu1");  // no file that is read is missing
+  expect_removed();
+  fs::remove(removing / "manifest.json");
+  expect_removed();
+}
+
+TEST_F(TraceArchive, SaysWhatIsDamagedInItWhenItIsRemovedMeanwhile) {
+  write_file(trace_ / "tasks.json", "{");
+  write_archive(archive_, entries("t/"));
+  auto unpacked = unpack_trace(archive_);
+  ASSERT_TRUE(unpacked) << unpacked.error().message;
+  fs::remove(archive_);
+  const auto trace = TraceReader::open_unpacked(
+      TraceDirectory::unpacked(archive_, std::move(unpacked->files)), "t", false);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->damage().size(), 1U);
+  EXPECT_THAT(trace->damage().front().message, HasSubstr("tasks.json"));
+}
+
+TEST_F(TraceArchive, NamesTheTemporaryDirectoryThatCannotBeUsed) {
+  write_archive(archive_, entries("t/"));
+  const std::string missing = directory_.path() / "missing";
+  ::setenv("TMPDIR", missing.c_str(), 1);
+  const auto trace = unpack_trace(archive_);
+  ::setenv("TMPDIR", temporary_.c_str(), 1);
+  ASSERT_FALSE(trace);
+  EXPECT_EQ(trace.error().code, ExitCode::io);
+  EXPECT_THAT(trace.error().message, AllOf(HasSubstr("cannot unpack " + archive_.string()),
+                                           HasSubstr(missing), HasSubstr("set TMPDIR")));
+}
+
+TEST_F(TraceArchive, IsUnpackedOnADiskByDefault) {
+  ::unsetenv("TMPDIR");
+  const fs::path by_default = temporary_directory();
+  ::setenv("TMPDIR", temporary_.c_str(), 1);
+  EXPECT_EQ(by_default, "/var/tmp");
+  EXPECT_EQ(temporary_directory(), temporary_);
 }
 
 TEST_F(TraceArchive, SaysThatTheDiskIsFull) {
