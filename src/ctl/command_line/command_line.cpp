@@ -173,10 +173,10 @@ CLI::App* add_snapshot_export(CLI::App* sub, const std::shared_ptr<ArchiveComman
   auto* child = sub->add_subcommand("export", "Write a snapshot as one file, NAME.tar.zst");
   child->fallthrough();
   child
-      ->add_option("NAME", options->directories,
-                   "The snapshot, as in the list; or a trace directory")
-      ->required()
-      ->expected(1);
+      ->add_option_function<std::string>(
+          "NAME", [options](const std::string& name) { options->directories = {name}; },
+          "The snapshot, as in the list; or a trace directory")
+      ->required();
   child
       ->add_option("-o,--output", options->output,
                    "The file to be written (default: NAME.tar.zst); -: standard output")

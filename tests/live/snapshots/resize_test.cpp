@@ -71,16 +71,17 @@ TEST_P(FlightResizeTo, SavesTheHistoryOfTheEarlierDaemonFirst) {
   WaitingTruth before({"numbered", "3000"}), between({"numbered", "1000"}),
       after({"numbered", "2000"});
   const std::vector<pid_t> pids = {before.pid(), between.pid(), after.pid()};
-  const auto config = [&](int buffer_kb, int banks) {
+  const auto config = [&](int buffer_kb, int banks, bool persist) {
     json all = flight_config_for(pids, {{"buffer_kb", buffer_kb}, {"banks", banks}});
+    all["persist"] = persist;
     all["stream"]["output"] = output_config(directory.path() / "d")["stream"]["output"];
     return all;
   };
-  Daemon daemon(config(1024, 3));
+  Daemon daemon(config(1024, 3, true));
   before.act();
-  daemon.end(SIGKILL);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
   between.act();
-  daemon.write_config(config(GetParam().buffer_kb, GetParam().banks));
+  daemon.write_config(config(GetParam().buffer_kb, GetParam().banks, false));
   daemon.start();
   after.act();
 

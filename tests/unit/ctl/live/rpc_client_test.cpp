@@ -160,11 +160,11 @@ Error connect_error(const json& version) {
 }
 
 TEST(RpcClient, RefusesADaemonOfAnotherProtocolInOneSentence) {
-  const Error newer = connect_error({{"version", "9.8"}, {"protocol", 5}});
+  const Error newer = connect_error({{"version", "9.8"}, {"protocol", 6}});
   EXPECT_EQ(newer.code, ExitCode::unavailable);
   EXPECT_EQ(newer.message,
-            "ktraced 9.8 at SOCKET has protocol version 5, ktracectl " KTRACED_VERSION
-            " has 4: use the ktracectl of the daemon's version");
+            "ktraced 9.8 at SOCKET has protocol version 6, ktracectl " KTRACED_VERSION
+            " has 5: use the ktracectl of the daemon's version");
   EXPECT_THAT(connect_error({{"version", "0.1.0"}}).message, HasSubstr("protocol version 1"))
       << "the first version did not name it";
   EXPECT_EQ(connect_error({{"protocol", "x"}}).code, ExitCode::unavailable);
