@@ -113,9 +113,9 @@ static __always_inline u32 this_cpu(struct task_struct *current)
 	return cpu;
 }
 
-/* Only features.preempt_count says which one programs may read: a kernel that has them may lack them in its
- * table of symbols, and then refuses each program that names them. So the daemon hides the others from libbpf,
- * see src/kernel/programs/bpf_loader.cpp. */
+/* Only features.preempt_count says which one programs may read: a kernel that has one may lack it in its
+ * table of symbols, and then refuses each program that names it. So if programs may read none, the daemon hides
+ * both from libbpf: see src/kernel/programs/bpf_loader.cpp. */
 extern const int __preempt_count __ksym __weak;
 extern const struct pcpu_hot pcpu_hot __ksym __weak;
 
@@ -153,10 +153,13 @@ static __always_inline u32 read_context(u32 source)
 }
 
 /* A global function: the verifier follows it once for each program, and not at each record. It knows nothing of
- * the result, so no result has a path of its own. */
+ * the result, so no result has a path of its own. Kernels before 6.8 verify it even if nothing calls it:
+ * without the question here they would meet a variable that the daemon has hidden. */
 __noinline int context_now(void)
 {
-	return read_context(features.preempt_count);
+	u32 source = features.preempt_count;
+
+	return source != PREEMPT_COUNT_UNKNOWN ? read_context(source) : CONTEXT_UNKNOWN;
 }
 
 /* What record.size has for a record of this size that is made now. Call it before its place is reserved: a

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -139,26 +140,25 @@ void set_function_of_exec(bpf_object* object) {
 }
 
 // Renames a symbol and its type in an object file, so that no kernel has them.
-void hide(std::string_view name, std::vector<std::byte>& elf) {
+void hide(std::string_view name, std::span<std::byte> elf) {
   const std::string text = fmt::format("{0}{1}{0}", '\0', name);
-  const auto bytes = std::as_bytes(std::span(text));
-  for (auto found = elf.begin();; ++found) {
-    found = std::search(found, elf.end(), bytes.begin(), bytes.end());
-    if (found == elf.end()) return;
-    found[1] = std::byte{'x'};
-  }
+  while (void* found = ::memmem(elf.data(), elf.size(), text.data(), text.size()))
+    static_cast<char*>(found)[1] = 'x';
 }
 
-// An object without the variables of the kernel that its programs are not to read. libbpf knows one
+// An object without the variables of the kernel that its programs may not read. libbpf knows one
 // that the kernel's BTF has, and the kernel refuses all programs with one that its table of symbols
-// lacks, even where they never read it.
+// lacks, even where they never read it. The table has both or neither.
 LoadedObject open_bytes(std::span<const std::byte> bytes, const features& features) {
-  std::vector<std::byte> elf(bytes.begin(), bytes.end());
-  const bool hot = features.preempt_count == PREEMPT_COUNT_HOT;
-  if (!hot) hide("pcpu_hot", elf);
-  if (hot || features.preempt_count == PREEMPT_COUNT_UNKNOWN) hide("__preempt_count", elf);
+  std::vector<std::byte> changed;
+  if (features.preempt_count == PREEMPT_COUNT_UNKNOWN) {
+    changed.assign(bytes.begin(), bytes.end());
+    hide("pcpu_hot", changed);
+    hide("__preempt_count", changed);
+    bytes = changed;
+  }
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
-  return LoadedObject(bpf_object__open_mem(elf.data(), elf.size(), &options));
+  return LoadedObject(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
 }
 
 // The features that the programs were loaded with; none if they cannot be read.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/files/namespaces.h"
 #include "kernel/arena/arena.h"
@@ -138,9 +139,9 @@ preempt_count_source find_preempt_count(const btf* btf) {
   return has_variable(btf, "pcpu_hot") ? PREEMPT_COUNT_HOT : PREEMPT_COUNT_UNKNOWN;
 }
 
-// May a program read a variable that the kernel's BTF has? The verifier takes its address from the
-// kernel's symbols, which have none of data without CONFIG_KALLSYMS_ALL.
-bool takes_variable(const btf* btf, const char* name) {
+// 0 if a program may read a variable that the kernel's BTF has, else an errno. The verifier takes
+// its address from the kernel's symbols, which have none of data without CONFIG_KALLSYMS_ALL.
+int error_of_variable(const btf* btf, const char* name) {
   const int variable = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
   const std::array instructions = {
       bpf_insn{.code = BPF_LD | BPF_DW | BPF_IMM,
@@ -151,7 +152,9 @@ bool takes_variable(const btf* btf, const char* name) {
       kReturnZero[0], kReturnZero[1]};
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "variable", "Dual BSD/GPL",
                                  instructions.data(), instructions.size(), nullptr));
-  return program || errno == ENOMEM || errno == EMFILE || errno == ENFILE;  // transient, see above
+  const int error = program ? 0 : errno;
+  const bool transient = error == ENOMEM || error == EMFILE || error == ENFILE;  // see above
+  return transient ? 0 : error;
 }
 
 // Sets where programs read the context of a record, or why they do not.
@@ -160,10 +163,12 @@ void set_contexts(const btf* btf, KernelFeatures& found) {
   std::string reason = "this kernel's BTF has neither __preempt_count nor pcpu_hot";
   if (source != PREEMPT_COUNT_UNKNOWN) {
     const char* name = source == PREEMPT_COUNT_HOT ? "pcpu_hot" : "__preempt_count";
-    if (takes_variable(btf, name)) return;
+    const int error = error_of_variable(btf, name);
+    if (error == 0) return;
     source = PREEMPT_COUNT_UNKNOWN;
     reason = fmt::format(
-        "this kernel lets no program read its variable {} (it needs CONFIG_KALLSYMS_ALL)", name);
+        "this kernel lets no program read its variable {}: {} (it needs CONFIG_KALLSYMS_ALL)", name,
+        errno_text(error));
   }
   found.unknown["contexts of events"] = reason;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "harness/client/stream.h"
+#include "harness/machine/kernel_module.h"
 #include "harness/traces/trace_files.h"
 
 namespace ktraced::live {
@@ -19,17 +21,26 @@ namespace {
 
 constexpr int kSleeps = 50;
 
-// Does this kernel let programs know their context?
-bool kernel_knows(Daemon& daemon) {
-  const json status = daemon.call("status");
-  return std::ranges::none_of(
-      status["unknown"], [](const json& each) { return each["what"] == "contexts of events"; });
+// Has this kernel one of the variables with the context in its table of symbols?
+bool kernel_knows() {
+  return std::ranges::any_of(std::array{"__preempt_count", "pcpu_hot"},
+                             [](const char* name) { return !kallsyms_address(name, "").empty(); });
 }
 
 std::multiset<std::string> contexts_of(const std::vector<json>& events) {
   std::multiset<std::string> contexts;
   for (const json& event : events) contexts.insert(event.value("context", "unknown"));
   return contexts;
+}
+
+TEST(Context, IsUnknownOnlyWhereTheKernelDoesNotHaveItInItsSymbols) {
+  Daemon daemon;
+  const json status = daemon.call("status");
+  EXPECT_EQ(
+      std::ranges::none_of(status["unknown"],
+                           [](const json& each) { return each["what"] == "contexts of events"; }),
+      kernel_knows())
+      << status["unknown"];
 }
 
 TEST(Context, OfAWakeUpByATimerIsAnInterruptAndOfACallATask) {
@@ -44,7 +55,7 @@ TEST(Context, OfAWakeUpByATimerIsAnInterruptAndOfACallATask) {
   const auto calls = contexts_of(trace.events("sys_enter", ::getpid()));
   ASSERT_FALSE(wakings.empty());
   ASSERT_FALSE(calls.empty());
-  if (kernel_knows(daemon)) {
+  if (kernel_knows()) {
     EXPECT_GT(wakings.count("hardirq") + wakings.count("softirq"), 0U);
     EXPECT_EQ(calls.count("task"), calls.size());
   } else {
@@ -63,13 +74,13 @@ TEST(Context, OfAWakeUpByATimerIsNamedByReports) {
   const std::string snapshot =
       daemon.call("snapshot.take", {{"name", "slept"}})["path"].get<std::string>();
   for (const std::string& trace : {recording, snapshot}) {
-    EXPECT_EQ(manifest_of(trace)["schema"]["contexts"], kernel_knows(daemon)) << trace;
+    EXPECT_EQ(manifest_of(trace)["schema"]["contexts"], kernel_knows()) << trace;
     const json report = json::parse(
         daemon.ctl_ok({"--json", "report", "wakeups", "sleep", trace, "--top", "10000"}));
     const json& rows = report["wakers"]["rows"];
     EXPECT_FALSE(rows.empty());
     EXPECT_EQ(std::ranges::any_of(rows, [](const json& row) { return row.contains("context"); }),
-              kernel_knows(daemon))
+              kernel_knows())
         << rows;
   }
 }
