@@ -14,7 +14,7 @@
  *		if (!sessions || !(r = dynamic_record()))
  *			return 0;
  *		… fill r->bytes from DYNAMIC_PAYLOAD on …
- *		return emit_dynamic(r, id, size, sessions);
+ *		return emit_dynamic(r, id, size, context_now(), sessions);
  *	}
  */
 #ifndef KTRACED_BPF_DYNAMIC_H
@@ -53,15 +53,16 @@ static __always_inline union dynamic_record *dynamic_record(void)
 	return bpf_map_lookup_elem(&dynamic_records, &zero);
 }
 
-/* Emits the first `size` bytes, the header included; pads them with zeros. */
-static __always_inline int emit_dynamic(union dynamic_record *r, u32 id, u32 size, u32 sessions)
+/* Emits the first `size` bytes, the header included; pads them with zeros. `context`: enum record_context. */
+static __always_inline int emit_dynamic(union dynamic_record *r, u32 id, u32 size, u32 context, u32 sessions)
 {
 	if (size > RECORD_MAX - sizeof(u64))
 		size = RECORD_MAX - sizeof(u64);
 	__builtin_memset(r->bytes + size, 0, sizeof(u64));
 	size = (size + 7) & ~7U;
 	barrier_var(size); /* the verifier must see the bound on the value that is used */
-	return size <= RECORD_MAX ? emit(&r->h, id, size, sessions) : 0;
+	return size <= RECORD_MAX ? emit_at(bpf_ktime_get_boot_ns(), &r->h, id, size, size + context, sessions)
+				  : 0;
 }
 
 #endif

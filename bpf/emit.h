@@ -36,15 +36,15 @@ struct hit {
 	struct task_struct *current; /* the running task */
 };
 
-/* Stores a record of this time for each of these sessions. */
-static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u32 sessions)
+/* Stores a record of this time for each of these sessions. `of_header`: see size_and_context(). */
+static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u32 of_header, u32 sessions)
 {
 	struct task_struct *current = current_task();
 	u32 cpu = this_cpu(current);
 
 	if (id >= EVENT_ID_MAX)
 		return 0;
-	set_header(r, ts, id, size_and_context(size, false), current);
+	set_header(r, ts, id, of_header, current);
 	if (sessions & WAY_RECORDER) {
 		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
 		bool stored = flight_store(r, id, size, cpu);
@@ -60,7 +60,7 @@ static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u
 /* emit_at() for a record of now. */
 static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions)
 {
-	return emit_at(bpf_ktime_get_boot_ns(), r, id, size, sessions);
+	return emit_at(bpf_ktime_get_boot_ns(), r, id, size, size_and_context(size, false), sessions);
 }
 
 #define EMIT(name, rec, sessions) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)), sessions)

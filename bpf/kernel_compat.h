@@ -134,6 +134,7 @@ enum {
 	SOFTIRQ_OFFSET = 1 << 8,
 	HARDIRQ_OFFSET = 1 << 16,
 	NMI_OFFSET = 1 << 20,
+	NMI_MASK = 15 << 20,
 	/* The multiplier adds the count shifted left by 10, 3 and 0: bits 8, 16 and 20 become 18, 19 and 20. */
 	CONTEXT_GATHER = 1 << 10 | 1 << 3 | 1,
 	CONTEXT_GATHERED = 18,
@@ -150,6 +151,15 @@ static __always_inline u32 read_context(u32 source)
 	bits = (count & (SOFTIRQ_OFFSET | HARDIRQ_OFFSET | NMI_OFFSET)) * CONTEXT_GATHER;
 	bits = (bits >> CONTEXT_GATHERED & 7) + 1;
 	return bits - (bits >> 3); /* an NMI in a soft interrupt is one in a task */
+}
+
+/* Is this an NMI, or has it begun like one? */
+static __always_inline bool in_nmi(void)
+{
+	u32 source = features.preempt_count;
+
+	return source != PREEMPT_COUNT_UNKNOWN &&
+	       preempt_count(source) & (source == PREEMPT_COUNT_WIDE ? NMI_OFFSET << 8 : NMI_MASK);
 }
 
 /* A global function: the verifier follows it once for each program, and not at each record. It knows nothing of

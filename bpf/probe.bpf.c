@@ -141,7 +141,14 @@ static __always_inline void fetch_one(struct fetch_state *s, union dynamic_recor
 	}
 }
 
-static __always_inline int probe_hit(void *ctx)
+/* enum record_context of a hit that may come by int3, which the kernel handles as an NMI: in one, it is not
+ * known. See irqentry_nmi_enter() of the kernel. */
+__noinline int context_before_int3(void)
+{
+	return in_nmi() ? CONTEXT_UNKNOWN : context_now();
+}
+
+static __always_inline int probe_hit(void *ctx, bool by_int3)
 {
 	union dynamic_record *r = dynamic_record();
 	u32 zero = 0, id = fetch.id, failed_at = fetch.failed_at, sessions = sessions_of_hit(id);
@@ -162,19 +169,19 @@ static __always_inline int probe_hit(void *ctx)
 	}
 	if (failed_at)
 		*(u64 *)(r->bytes + (failed_at & (RECORD_MAX - 1))) = s->failed;
-	return emit_dynamic(r, id, s->end, sessions);
+	return emit_dynamic(r, id, s->end, by_int3 ? context_before_int3() : context_now(), sessions);
 }
 
 SEC("?kprobe")
 int probe_entry(void *ctx)
 {
-	return probe_hit(ctx);
+	return probe_hit(ctx, true);
 }
 
 SEC("?kprobe.multi")
 int probe_entry_multi(void *ctx)
 {
-	return probe_hit(ctx);
+	return probe_hit(ctx, false);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

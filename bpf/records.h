@@ -102,7 +102,7 @@ enum {
 /* In which context the CPU was when a record was made: the lowest bits of record.size. In an interrupt,
  * the current thread is the one that was interrupted. */
 enum record_context {
-	CONTEXT_UNKNOWN = 0, /* this kernel does not say, or the trace is of an earlier version */
+	CONTEXT_UNKNOWN = 0, /* this kernel, this hit of a probe or a trace of before does not say */
 	CONTEXT_TASK = 1,
 	CONTEXT_SOFTIRQ = 2,
 	CONTEXT_HARDIRQ = 3,

@@ -105,7 +105,7 @@ static __always_inline int record_completed(const struct hit *hit, u64 entered, 
 	fill_completed(&r, hit, entered, now);
 	if (session)
 		return stream_put(now, &r.h, EVENT_sys_completed, sizeof(r), hit->current, session);
-	return emit_at(now, &r.h, EVENT_sys_completed, sizeof(r), sessions);
+	return emit_at(now, &r.h, EVENT_sys_completed, sizeof(r), size_and_context(sizeof(r), false), sessions);
 }
 
 static __always_inline bool record_completed_directly(const struct hit *hit, const struct control *c,

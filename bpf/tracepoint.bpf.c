@@ -52,5 +52,5 @@ int tracepoint_event(void *ctx)
 		copy_located(ctx, r, &end, layout->field[i].at, layout->field[i].relative,
 			     layout->field[i].size_log2);
 	}
-	return emit_dynamic(r, id, end, sessions);
+	return emit_dynamic(r, id, end, context_now(), sessions);
 }

@@ -75,6 +75,24 @@ TEST(Probe, ReadsStringsAndArraysOfBitFieldsFromUserMemory) {
   EXPECT_EQ(low["/nonexistent/ktraced-truth"], json({0xf, 0xe, 0xf, 0xe}));  // of "/non"
 }
 
+// The kernel handles int3 as an NMI, until it has optimized the probe.
+TEST(Probe, HitsOfAnInstructionAreNotInAnInterrupt) {
+  Daemon daemon;
+  int offset = 9;  // beyond what ftrace has at the entry
+  while (offset < 40 &&
+         daemon.ctl({"probe", "add", fmt::format("p:inside __x64_sys_getpriority+{}", offset)})
+                 .exit_code != 0)
+    ++offset;
+  ASSERT_LT(offset, 40) << daemon.ctl_ok({"probe", "list"});
+  WaitingTruth truth({"numbered", "10"});
+  daemon.set_filter({{"pid", {truth.pid()}}});
+  Stream stream(daemon);
+  truth.act();
+  const auto events = stream.finish().events("kprobes:inside", truth.pid());
+  ASSERT_FALSE(events.empty());
+  for (const json& event : events) EXPECT_EQ(event.value("context", "task"), "task") << event;
+}
+
 TEST(Probe, WarnsOfOptionsWithoutEffect) {
   Daemon daemon;
   EXPECT_THAT(daemon.ctl_ok({"probe", "add", "r20:limited vfs_read"}),
