@@ -99,8 +99,9 @@ enum {
 	LOCATED_WORD_BLANK = 0x1f,
 };
 
-/* In which context the CPU was when a record was made: the lowest bits of record.size. In an interrupt,
- * the current thread is the one that was interrupted. */
+/* In which context the CPU was when a record was made: the lowest bits of record.size. A hard interrupt or an
+ * NMI has nothing to do with the current thread. A soft interrupt runs at the end of a hard one, or in the
+ * thread that has raised it. */
 enum record_context {
 	CONTEXT_UNKNOWN = 0, /* this kernel, this hit of a probe or a trace of before does not say */
 	CONTEXT_TASK = 1,

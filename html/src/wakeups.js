@@ -8,13 +8,16 @@ import { clockColumn, table } from "./table.js";
 const number = (title, key, help) => ({ title, value: (row) => row[key], text: (row) => count(row[key]), help });
 const time = (title, value, help) => ({ title, value, text: (row) => (value(row) === null ? "–" : duration(value(row))), help });
 
-const INTERRUPTS = { hardirq: "hard interrupt", softirq: "soft interrupt", nmi: "NMI" };
+const INTERRUPTS = { hardirq: "hard interrupt", nmi: "NMI" };
 
-// A thread as { tid, comm }, or the interrupts of a CPU as { context, cpu }; null: not known.
+// A thread as { tid, comm }, with the context if that is "softirq"; or the other interrupts of a CPU as
+// { context, cpu }; null: not known.
 function nameOf(thread) {
-  if (thread?.context) return `${INTERRUPTS[thread.context]} (on CPU ${thread.cpu})`;
+  if (thread?.cpu !== undefined) return `${INTERRUPTS[thread.context]} (on CPU ${thread.cpu})`;
   if (thread === null || thread.tid === null) return "(unknown)";
-  return thread.tid === 0 ? "(interrupt of an idle CPU)" : printable(`${thread.comm || "?"} ${thread.tid}`);
+  const inSoftInterrupt = thread.context === "softirq";
+  if (thread.tid === 0) return inSoftInterrupt ? "(soft interrupt of an idle CPU)" : "(interrupt of an idle CPU)";
+  return printable(`${thread.comm || "?"} ${thread.tid}`) + (inSoftInterrupt ? ", in a soft interrupt" : "");
 }
 
 function pairs(wakeups, window, places) {

@@ -80,11 +80,13 @@ std::optional<WakeupAnalysis::WokenBy> WakeupAnalysis::waker_of(uint32_t tid, ui
   return std::nullopt;
 }
 
-// The thread that an interrupt came upon has nothing to do with the wake-up.
+// The thread that a hard interrupt or an NMI came upon has nothing to do with the wake-up. A soft
+// interrupt often runs in the thread that has raised it.
 uint32_t WakeupAnalysis::row_of_waker(uint32_t cpu, RecordView record, const NameTable& names) {
-  if (context_flags(record.context()) != 0)
-    return row_of_interrupt(context_name(record.context()), cpu);
-  return row_of_thread(record.tid(), record.ts(), names);
+  const record_context context = record.context();
+  if (context == CONTEXT_UNKNOWN || context == CONTEXT_TASK || context == CONTEXT_SOFTIRQ)
+    return row_of_thread(record, names);
+  return row_of_interrupt(context_name(context), cpu);
 }
 
 uint32_t WakeupAnalysis::row_of_others() {
@@ -105,13 +107,16 @@ uint32_t WakeupAnalysis::row_of_interrupt(std::string_view interrupt, uint32_t c
   return row;
 }
 
-uint32_t WakeupAnalysis::row_of_thread(uint32_t tid, uint64_t ts, const NameTable& names) {
-  const TaskName* task = names.task_at(tid, ts);
+uint32_t WakeupAnalysis::row_of_thread(RecordView record, const NameTable& names) {
+  const uint32_t tid = record.tid();
+  const bool in_softirq = record.context() == CONTEXT_SOFTIRQ;
+  const TaskName* task = names.task_at(tid, record.ts());
   const auto identity = identities_.number_of(tid, task != nullptr ? task->start_time : 0);
   if (!identity) return row_of_others();
   const auto [found, is_new] =
-      row_of_identity_.try_emplace(*identity, static_cast<uint32_t>(wakers_.size()));
-  if (is_new) wakers_.push_back({.tid = tid});
+      row_of_identity_.try_emplace({*identity, in_softirq}, static_cast<uint32_t>(wakers_.size()));
+  if (is_new)
+    wakers_.push_back({.interrupt = in_softirq ? context_name(CONTEXT_SOFTIRQ) : "", .tid = tid});
   WakerRow& row = wakers_[found->second];
   if (tid == 0) row.comm = "swapper";
   if (task == nullptr) return found->second;

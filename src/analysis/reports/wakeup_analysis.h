@@ -23,11 +23,11 @@
 
 namespace ktraced {
 
-// A thread that wakes others, or the interrupts of a CPU. `tid` 0: an interrupt of an idle CPU, in
-// a trace without contexts.
+// A thread that wakes others, by itself or in soft interrupts; or the hard interrupts or NMIs of a
+// CPU. `tid` 0 without `interrupt`: an interrupt of an idle CPU, in a trace without contexts.
 struct WakerRow {
-  std::string_view interrupt;  // its context_name(): "hardirq", "softirq" or "nmi"; empty: a thread
-  uint32_t cpu = 0;            // of the interrupts
+  std::string_view interrupt;   // its context_name(): "hardirq", "softirq" or "nmi"; empty: none
+  std::optional<uint32_t> cpu;  // of hard interrupts and NMIs, which have no thread
   uint32_t tid = 0;
   uint32_t pid = 0;       // its process; 0: unknown
   uint64_t start_ns = 0;  // of the thread; 0: unknown
@@ -73,7 +73,8 @@ struct LongWait {
 // Takes the waits of a SchedAnalysis. A waker is the thread or interrupt that ran on the CPU of a
 // sched_waking or sched_wakeup_new; without these, of a sched_wakeup, which may be on another CPU
 // than the waker. In a trace without contexts, it is always the thread. Memory: as SchedAnalysis,
-// and at most kMaxRows waking threads, interrupts, pairs and threads that ran instead.
+// and at most kMaxRows waking threads, each with a row for its soft interrupts, and as many other
+// interrupts, pairs and threads that ran instead.
 class WakeupAnalysis : public Analysis, public WaitSink {
  public:
   static constexpr size_t kMaxRows = 8192;
@@ -143,7 +144,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
                 const NameTable& names);
   std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
   uint32_t row_of_waker(uint32_t cpu, RecordView record, const NameTable& names);
-  uint32_t row_of_thread(uint32_t tid, uint64_t ts, const NameTable& names);
+  uint32_t row_of_thread(RecordView record, const NameTable& names);
   uint32_t row_of_interrupt(std::string_view interrupt, uint32_t cpu);
   uint32_t row_of_others();
   uint32_t row_of_unknown_waker();
@@ -155,7 +156,8 @@ class WakeupAnalysis : public Analysis, public WaitSink {
   std::vector<Source> sources_;
   std::unordered_map<uint32_t, Woken> woken_;  // threads that the report is about, by id
   Identities identities_{kMaxRows};
-  std::unordered_map<uint32_t, uint32_t> row_of_identity_;
+  std::map<std::pair<uint32_t, bool>, uint32_t>
+      row_of_identity_;  // of a thread; in soft interrupts?
   std::map<std::pair<std::string_view, uint32_t>, uint32_t> row_of_interrupt_;  // by kind and CPU
   std::vector<WakerRow> wakers_;
   LimitedRows<WakeupPair> pairs_{kMaxRows};

@@ -33,7 +33,8 @@ constexpr std::pair<const char*, WakerValue> kWakerKeys[] = {
 };
 
 void add_interrupt(const WakerRow& row, json& out) {
-  if (!row.interrupt.empty()) out.update({{"context", row.interrupt}, {"cpu", row.cpu}});
+  if (!row.interrupt.empty()) out["context"] = row.interrupt;
+  if (row.cpu) out["cpu"] = *row.cpu;
 }
 
 json waker_json(const WakerRow& row) {
@@ -41,7 +42,7 @@ json waker_json(const WakerRow& row) {
   if (row.others)
     out["others"] = true;
   else
-    out.update({{"tid", row.known && row.interrupt.empty() ? json(row.tid) : json()},
+    out.update({{"tid", row.known && !row.cpu ? json(row.tid) : json()},
                 {"pid", row.pid != 0 ? json(row.pid) : json()},
                 {"comm", comm_json(row.comm)}});
   add_interrupt(row, out);
@@ -56,8 +57,7 @@ json instead_json(const InsteadRow& row) {
 // Null: the trace does not have it.
 json waker_ref_json(const WakerRow& waker) {
   if (!waker.known || waker.others) return nullptr;
-  json out = {{"tid", waker.interrupt.empty() ? json(waker.tid) : json()},
-              {"comm", comm_json(waker.comm)}};
+  json out = {{"tid", waker.cpu ? json() : json(waker.tid)}, {"comm", comm_json(waker.comm)}};
   add_interrupt(waker, out);
   return out;
 }
@@ -107,12 +107,14 @@ json top_rows(std::vector<const Row*> list, Value value, ToJson to_json, uint64_
 // "hard interrupt (on CPU 3)"; empty for a thread.
 std::string interrupt_label(const json& waker) {
   const std::string context = text_at(waker, "context");
-  if (context.empty()) return "";
-  return fmt::format("{} (on CPU {})",
-                     context == "hardirq"   ? "hard interrupt"
-                     : context == "softirq" ? "soft interrupt"
-                                            : "NMI",
+  if (context.empty() || context == "softirq") return "";
+  return fmt::format("{} (on CPU {})", context == "hardirq" ? "hard interrupt" : "NMI",
                      number_at(waker, "cpu"));
+}
+
+// What follows the name of a thread.
+const char* softirq_label(const json& waker) {
+  return text_at(waker, "context") == "softirq" ? ", in a soft interrupt" : "";
 }
 
 Table::Cell waker_cell(const json& row) {
@@ -120,8 +122,12 @@ Table::Cell waker_cell(const json& row) {
   if (std::string interrupt = interrupt_label(row); !interrupt.empty())
     return {std::move(interrupt)};
   if (row.contains("tid") && row["tid"].is_null()) return {"(unknown)"};
-  if (number_at(row, "tid") == 0) return {"(interrupt of an idle CPU)"};
-  return comm_cell(row);
+  const std::string in_softirq = softirq_label(row);
+  if (number_at(row, "tid") == 0)
+    return {in_softirq.empty() ? "(interrupt of an idle CPU)" : "(soft interrupt of an idle CPU)"};
+  Table::Cell cell = comm_cell(row);
+  cell.text += in_softirq;
+  return cell;
 }
 
 Table::Cell tid_cell(const json& row) {
@@ -145,11 +151,12 @@ std::string wakers_text(const json& table, const Colours& colours) {
   return text.text() + more_rows(table) + "\n";
 }
 
-// "nginx 812", "hard interrupt (on CPU 3)", "?"
+// "nginx 812", "nginx 812, in a soft interrupt", "hard interrupt (on CPU 3)", "?"
 std::string thread_label(const json& thread) {
   if (thread.is_null()) return "?";
   if (std::string interrupt = interrupt_label(thread); !interrupt.empty()) return interrupt;
-  return fmt::format("{} {}", comm_cell(thread).text, number_at(thread, "tid"));
+  return fmt::format("{} {}{}", comm_cell(thread).text, number_at(thread, "tid"),
+                     softirq_label(thread));
 }
 
 // Nothing for a single thread: then it would repeat the table of its wakers.

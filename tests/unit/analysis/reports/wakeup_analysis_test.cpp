@@ -58,7 +58,7 @@ TEST_F(WakeupAnalysisTest, TheWakerIsWhoRanWhereTheWakeUpBegan) {
 }
 
 // A timer that comes while a thread runs.
-TEST_F(WakeupAnalysisTest, AnInterruptWakesAndNotTheThreadThatItInterrupts) {
+TEST_F(WakeupAnalysisTest, AHardInterruptWakesAndNotTheThreadThatItInterrupts) {
   const auto wake_in = [&](record_context context, uint64_t ts, uint32_t cpu) {
     take(cpu, in_context(context, make_record(EVENT_sched_waking, ts, kMaker,
                                               rec_sched_waking{.pid = s32{kTarget}})));
@@ -70,14 +70,20 @@ TEST_F(WakeupAnalysisTest, AnInterruptWakesAndNotTheThreadThatItInterrupts) {
   wake_in(CONTEXT_HARDIRQ, 100, 1);
   wake_in(CONTEXT_HARDIRQ, 1000, 3);
   wake_in(CONTEXT_HARDIRQ_IN_SOFTIRQ, 2000, 1);
-  wake_in(CONTEXT_SOFTIRQ, 3000, 1);
-  wake_in(CONTEXT_TASK, 4000, 1);
-  analysis_.finish(5000);
+  wake_in(CONTEXT_NMI, 3000, 1);
+  wake_in(CONTEXT_SOFTIRQ, 4000, 1);  // as of a thread that sends to a local socket
+  wake_in(CONTEXT_SOFTIRQ, 5000, 3);
+  wake_in(CONTEXT_TASK, 6000, 1);
+  analysis_.finish(7000);
   std::vector<std::string> counts;
   for (const WakerRow& row : analysis_.wakers())
-    counts.push_back(fmt::format("{} {} {} {}", row.interrupt, row.cpu, row.tid, row.count));
-  EXPECT_THAT(counts, ::testing::ElementsAre("hardirq 1 0 2", "hardirq 3 0 1", "softirq 1 0 1",
-                                             fmt::format(" 0 {} 1", kMaker)));
+    counts.push_back(fmt::format("{} {} {} {}", row.interrupt,
+                                 row.cpu ? fmt::format("CPU {}", *row.cpu) : row.comm, row.tid,
+                                 row.count));
+  EXPECT_THAT(counts,
+              ::testing::ElementsAre("hardirq CPU 1 0 2", "hardirq CPU 3 0 1", "nmi CPU 1 0 1",
+                                     fmt::format("softirq make {} 2", kMaker),
+                                     fmt::format(" make {} 1", kMaker)));
 }
 
 TEST_F(WakeupAnalysisTest, APairIsAWakerAndAThreadWithItsLongestDelay) {

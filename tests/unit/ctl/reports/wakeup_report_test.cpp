@@ -197,22 +197,28 @@ TEST_F(WakeupReportTest, NamesInterruptsThatWake) {
          .end_ns = 2 * kSecond});
   const json report = wakeups("9");
   ASSERT_EQ(report["wakers"]["rows"].size(), 2U);
-  for (const json& row : report["wakers"]["rows"]) {
-    EXPECT_EQ(row["cpu"], 3);
-    EXPECT_TRUE(row["tid"].is_null() && row["pid"].is_null() && row["comm"].is_null()) << row;
-  }
+  const json& hard = report["wakers"]["rows"][0];
+  EXPECT_EQ(hard["cpu"], 3);
+  EXPECT_TRUE(hard["tid"].is_null() && hard["pid"].is_null() && hard["comm"].is_null()) << hard;
+  const json& soft = report["wakers"]["rows"][1];
+  EXPECT_EQ(soft["context"], "softirq");
+  EXPECT_EQ(soft["tid"], 8);
+  EXPECT_FALSE(soft.contains("cpu")) << soft;
   EXPECT_EQ(report["pairs"]["rows"][0]["waker"],
             (json{{"context", "hardirq"}, {"cpu", 3}, {"tid", nullptr}, {"comm", nullptr}}));
+  EXPECT_EQ(report["pairs"]["rows"][1]["waker"],
+            (json{{"context", "softirq"}, {"tid", 8}, {"comm", "eight"}}));
   ReportCommand command = this->command(ReportCommand::Kind::wakeups, {directory_.path() / "a"});
   command.who = "9";
   run(command, false);
   EXPECT_THAT(out_, HasSubstr("        hard interrupt (on CPU 3)"));
-  EXPECT_THAT(out_, HasSubstr("soft interrupt (on CPU 3)"));
-  EXPECT_THAT(out_, Not(HasSubstr("eight")));
+  EXPECT_THAT(out_, HasSubstr("     8  eight, in a soft interrupt"));
+  EXPECT_THAT(out_, HasSubstr("worker  eight 8, in a soft interrupt"));
   command.csv = true;
   command.table = "pairs";
   run(command, false);
   EXPECT_THAT(out_, HasSubstr("\n9,nine,,,1,3000,3000,1000001000,,hardirq,3\n"));
+  EXPECT_THAT(out_, HasSubstr("\n10,worker,8,eight,1,3000,3000,1000002000,,softirq,\n"));
 }
 
 TEST_F(WakeupReportTest, TakesASelection) {
