@@ -89,7 +89,7 @@ function threadRows({ timeline, syscalls }) {
   const colours = timeline.syscalls.map(colouring(distinctColours(syscalls.calls.rows.map((row) => row.syscall))));
   return timeline.threads.lanes.map((thread) => ({
     label: printable(`${thread.comm || "?"} ${thread.tid}`),
-    note: duration(thread.ran_ns),
+    note: timeline.run.of === 0 ? undefined : duration(thread.ran_ns),
     tid: thread.tid,
     pid: thread.pid,
     lane: new Lane(thread.calls),
@@ -129,7 +129,7 @@ export function reductions(timeline) {
   const are = (n, what) => `${plural(n, what)} ${n === 1 ? "is" : "are"}`;
   if (threads.of > threads.lanes.length)
     sentences.push(
-      `Of ${count(threads.of)} threads or more, the ${count(threads.lanes.length)} with the most CPU time have a lane; ` +
+      `Of ${count(threads.of)} threads or more, the ${count(threads.lanes.length)} with the most ${run.of === 0 ? "calls" : "CPU time"} have a lane; ` +
       `${are(threads.left_out_calls, "call")} of the others, and not drawn.`);
   if (threads.uncertain_calls !== 0)
     sentences.push(`${are(threads.uncertain_calls, "call")} not drawn, because the beginning or the end is not in the trace.`);
@@ -144,6 +144,7 @@ class Timeline {
     this.range = new TimeRange(length);
     this.data = data;
     this.highlight = null;
+    this.nameButtons = []; // of the legend: { name, button }
     this.shown = { text: "", here: false };
     this.cursor = null;
     const cpus = data.summary.cpus.map((cpu) => cpu.cpu);
@@ -184,6 +185,7 @@ class Timeline {
   pick(key) {
     const same = key !== null && this.highlight?.text === key.text;
     this.highlight = same ? null : key;
+    for (const { name, button } of this.nameButtons) button.setAttribute("aria-pressed", String(this.highlight?.name === name));
     this.picked.textContent = this.highlight === null ? "" : `Only ${printable(this.highlight.text)} is coloured; click beside it for all.`;
     this.redraw();
   }
@@ -258,8 +260,9 @@ const statesLegend = ({ timeline: { threads } }) => legend([
 // The colours of names on the CPUs; a click colours only the threads of that name.
 function namesLegend(timeline) {
   const key = ([name, colour]) =>
-    el("button", { type: "button", title: "Colour only these", onclick: () => timeline.pick({ name, text: name }) }, el("i", { class: "key", style: `background: ${colour}` }), el("span", {}, name));
-  return el("div", { class: "names", id: "names-legend" }, ...timeline.legend.map(key));
+    el("button", { type: "button", title: "Colour only these", "aria-pressed": "false", onclick: () => timeline.pick({ name, text: name }) }, el("i", { class: "key", style: `background: ${colour}` }), el("span", {}, name));
+  timeline.nameButtons = timeline.legend.map((of) => ({ name: of[0], button: key(of) }));
+  return el("div", { class: "names", id: "names-legend" }, ...timeline.nameButtons.map(({ button }) => button));
 }
 
 // One of them is shown, by the style.

@@ -457,8 +457,35 @@ quietly("a legend has the names on the CPUs, and a click colours only one", asyn
   await nextFrame();
   assert.equal(await text("#timeline-picked"), `Only ${names[1]} is coloured; click beside it for all.`);
   assert.notEqual(await pixels(".pane"), before);
+  const pressed = () => browser.value("[...document.querySelectorAll('#names-legend button')].map((each) => each.getAttribute('aria-pressed'))");
+  assert.deepEqual(await pressed(), names.map((_, i) => String(i === 1)));
   await browser.click("#names-legend button:nth-child(2)");
   assert.equal(await text("#timeline-picked"), "");
+  assert.deepEqual(await pressed(), names.map(() => "false"));
+});
+
+quietly("without runs in the trace, threads have no CPU time", async () => {
+  const file = path.join(directory, "no-runs.html");
+  changeData(page, file, ({ timeline: { run, threads } }) => {
+    Object.assign(run, { of: 0, slices: 0, lanes: [] });
+    threads.of = threads.lanes.length + 7;
+    threads.lanes.forEach((thread) => { thread.ran_ns = 0; });
+  });
+  await browser.open(pathToFileURL(file).href);
+  assert.match(await text("#reduced"), /with the most calls have a lane/);
+  await browser.value(`(() => {
+    window.drawnTexts = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
+      window.drawnTexts.push(text);
+      return fillText.call(this, text, ...more);
+    };
+  })()`);
+  await browser.click("#zoom-in");
+  await nextFrame();
+  const drawn = await browser.value("window.drawnTexts");
+  assert(drawn.length > 0);
+  assert.deepEqual(drawn.filter((each) => each === "0 ns"), []);
 });
 
 quietly("names of what is not coloured stay readable", async () => {

@@ -65,11 +65,12 @@ json one_lane_json(const TimelineSlices& slices, size_t lane, uint64_t begin_ns)
   return lane_json(lane < slices.lanes().size() ? slices.lanes()[lane] : kNone, begin_ns);
 }
 
-// The threads with the most CPU time, and of equals those with the most calls.
+// The threads with the most CPU time, and of equals those with the most calls, or with states only.
 json drawn_threads_json(const ThreadTimeline& threads, uint64_t begin_ns) {
   std::vector<size_t> order;
   for (size_t lane = 0; lane < threads.threads().size(); ++lane)
-    if (const auto& thread = threads.threads()[lane]; thread.calls != 0 || thread.ran_ns != 0)
+    if (const auto& states = threads.states().lanes();
+        threads.threads()[lane].calls != 0 || (lane < states.size() && !states[lane].empty()))
       order.push_back(lane);
   std::ranges::stable_sort(order, std::ranges::greater(), [&threads](size_t lane) {
     const ThreadTimeline::Thread& thread = threads.threads()[lane];

@@ -255,6 +255,24 @@ TEST_F(HtmlReport, HasTheStatesOfThreadsWithoutCallsThoseThatRanLongestFirst) {
   EXPECT_EQ(threads["calls"]["of"], 0);
 }
 
+TEST_F(HtmlReport, HasThreadsThatOnlyWaited) {
+  TraceSpec spec = busy();
+  spec.packets = {
+      {.cpu = 0,
+       .records = {make_record(EVENT_sched_wakeup, kSecond + 30, 0, rec_sched_wakeup{.pid = 9}),
+                   change_at(kSecond + 40, 0, 9),
+                   change_at(kSecond + 50, 8, 0)},  // until when 9 ran is not in the trace
+       .lost = {}}};
+  make({write(spec)});
+  const json data = json::parse(text()), &lanes = data["timeline"]["threads"]["lanes"];
+  ASSERT_EQ(lanes.size(), 1U);
+  EXPECT_EQ(lanes[0]["tid"], 9);
+  EXPECT_EQ(lanes[0]["ran_ns"], 0);
+  EXPECT_EQ(lanes[0]["states"]["gap"], json::parse("[30]"));
+  EXPECT_EQ(lanes[0]["states"]["ns"], json::parse("[10]"));
+  EXPECT_EQ(lanes[0]["states"]["what"], json::parse("[1]"));
+}
+
 TEST_F(HtmlReport, HasOnlyChosenEvents) {
   make({write(busy())}, {"sys_enter", "sys_exit"});
   const json data = json::parse(text());
