@@ -2,6 +2,7 @@
 #include "analysis/reports/signal_analysis.h"
 
 #include "analysis/coverage/event_fields.h"
+#include "schema/names.h"
 
 namespace ktraced {
 namespace {
@@ -71,7 +72,8 @@ void SignalAnalysis::on_generated(const Plan& plan, RecordView record, const Nam
   SentSignals& row =
       sent_[fits ? sent_.place_of(key_of_signals(signal, sender, *to)).index : sent_.others()];
   count(row, record.ts());
-  ++row.results[int_or_zero(plan.result, record)];
+  const int32_t result = int_or_zero(plan.result, record);
+  ++row.results[signal_result_name(result).empty() ? kUnnamedResult : result];
   if (row.others) return;
   row.signal = signal;
   row.from = from;

@@ -33,8 +33,9 @@ struct SentSignals {
   std::optional<uint32_t> from;  // index in processes(); nothing: the kernel
   uint32_t to = 0;               // index in processes()
   uint64_t count = 0;
-  uint64_t first_ns = 0;                // time of the first
-  std::map<int32_t, uint64_t> results;  // by what the kernel did: 0 is delivered
+  uint64_t first_ns = 0;  // time of the first
+  // By what the kernel did: 0 is delivered. Those without a signal_result_name() are together.
+  std::map<int32_t, uint64_t> results;
 };
 
 // Signals of one number that reached a process. `others` as above.
@@ -53,6 +54,7 @@ struct ReceivedSignals {
 class SignalAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxRows = 8192;
+  static constexpr int32_t kUnnamedResult = -1;
 
   explicit SignalAnalysis(size_t max_rows = kMaxRows)
       : numbers_(2 * max_rows), sent_(max_rows), received_(max_rows) {}

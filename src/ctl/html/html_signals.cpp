@@ -24,7 +24,7 @@ json sent_signals_json(const SignalAnalysis& analysis, const SentSignals& row) {
   json results = json::object();
   for (const auto& [result, count] : row.results) {
     const std::string_view name = signal_result_name(result);
-    results[name.empty() ? std::to_string(result) : std::string(name)] = count;
+    results[std::string(name.empty() ? "other" : name)] = count;
   }
   json out = {{"count", row.count}, {"first_ns", row.first_ns}, {"results", std::move(results)}};
   if (row.others) {

@@ -54,6 +54,13 @@ TEST_F(SignalAnalysisTest, CountsSignalsBySenderAndReceiver) {
   EXPECT_EQ(row.results, (std::map<int32_t, uint64_t>{{0, 1}, {2, 1}}));
 }
 
+TEST_F(SignalAnalysisTest, CountsResultsWithoutANameTogether) {
+  for (int32_t result = 1000; result < 1005; ++result)
+    send(100, kSends, kGets, kTerminate, 0, result);
+  EXPECT_EQ(analysis_.sent()[0].results,
+            (std::map<int32_t, uint64_t>{{SignalAnalysis::kUnnamedResult, 5}}));
+}
+
 TEST_F(SignalAnalysisTest, SignalsOfTheKernelHaveNoSenderWhateverRan) {
   constexpr int32_t kExited = 1, kTimer = -2;
   send(100, kSends, kGets, kChildSignal, kExited);

@@ -186,7 +186,7 @@ TEST_F(HtmlReport, HasTheSignals) {
   };
   spec.packets.push_back({.cpu = 0,
                           .records = {sent(kSecond + 70, 15, 0, 0), sent(kSecond + 72, 15, 0, 1),
-                                      sent(kSecond + 74, 11, 128, 0),
+                                      sent(kSecond + 73, 15, 0, 77), sent(kSecond + 74, 11, 128, 0),
                                       make_record(EVENT_signal_deliver, kSecond + 76, 8,
                                                   rec_signal_deliver{{}, 15, 0, 0, 0x401000, 0})},
                           .lost = {{.count = 3, .event_id = EVENT_signal_deliver}}});
@@ -197,9 +197,9 @@ TEST_F(HtmlReport, HasTheSignals) {
   EXPECT_EQ(most["signal"], "SIGTERM");
   EXPECT_EQ(most["from"]["comm"], "nine");
   EXPECT_EQ(most["to"]["comm"], "</script><b>");
-  EXPECT_EQ(most["count"], 2);
+  EXPECT_EQ(most["count"], 3);
   EXPECT_EQ(most["first_ns"], kSecond + 70);
-  EXPECT_EQ(most["results"], json::parse(R"({"delivered":1,"ignored":1})"));
+  EXPECT_EQ(most["results"], json::parse(R"({"delivered":1,"ignored":1,"other":1})"));
   EXPECT_EQ(other["signal"], "SIGSEGV");
   EXPECT_EQ(other["from"], "kernel");
   const json& received = signals["received"]["rows"][0];
