@@ -221,6 +221,12 @@ Result<> check_fields(std::string_view text, const Expression& expression, const
                          unknown_name("field", expression.field, known, listed));
 }
 
+bool names(const Expression& expression, std::string_view field) {
+  return expression.field == field ||
+         std::ranges::any_of(expression.operands,
+                             [field](const Expression& each) { return names(each, field); });
+}
+
 }  // namespace
 
 Result<Predicate> Predicate::make(std::string_view text, const Schema& schema,
@@ -250,6 +256,10 @@ void Predicate::learn(const Event& event) {
     by_event_[event.id] = std::make_shared<const BoundPredicate>(std::move(*bound));
   else
     by_event_.erase(event.id);
+}
+
+bool Predicate::lacks_contexts() const {
+  return !flags_.contexts && !fields_.contains("context") && names(expression_, "context");
 }
 
 bool Predicate::can_match(uint32_t event_id) const {

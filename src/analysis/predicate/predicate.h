@@ -53,11 +53,14 @@ class Predicate {
   [[nodiscard]] const std::map<std::string, std::set<std::string>>& fields() const {
     return fields_;
   }
+  // Does it ask for the context of records, which those of this schema do not have?
+  [[nodiscard]] bool lacks_contexts() const;
 
  private:
   Predicate(std::string_view text, Expression expression, const Schema& schema)
       : text_(text), expression_(std::move(expression)) {
     flags_.gfp_flags = schema.gfp_flags;
+    flags_.contexts = schema.contexts;
   }
   void learn_fields(const Expression& expression, const Event& event);
 

@@ -73,7 +73,7 @@ constexpr Alternative kAlternatives[] = {
     {"uid", "; for the user of a process use --uid"},
 };
 
-// Sentences about those fields of the expression that only few events have.
+// Sentences about those fields of the expression that only few events have, or no record.
 std::vector<std::string> hints_of(const Predicate& predicate) {
   constexpr size_t kFew = 4;
   std::vector<std::string> hints;
@@ -83,6 +83,7 @@ std::vector<std::string> hints_of(const Predicate& predicate) {
     hints.push_back(fmt::format("'{}' is a field of {}{}", field, fmt::join(events, ", "),
                                 other != std::end(kAlternatives) ? other->option : ""));
   }
+  if (predicate.lacks_contexts()) hints.emplace_back("the records do not have their 'context'");
   return hints;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SelectionTest : public ::testing::Test {
  protected:
@@ -204,6 +205,14 @@ TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
             "--where 'uid == 0' ('uid' is a field of mark_victim; for the user of a process use "
             "--uid)");
   EXPECT_EQ(select({.errors = {"ENOENT"}}).unmet_text(0), "--error ENOENT") << "nothing to mistake";
+}
+
+TEST_F(SelectionTest, SaysThatRecordsDoNotHaveTheContextThatSelectsNothing) {
+  const SelectionArgs args{.where = {R"(cpu == 0 && !(context == "task"))"}};
+  schema_.contexts = false;
+  EXPECT_THAT(select(args).unmet_text(0), HasSubstr("the records do not have their 'context'"));
+  schema_.contexts = true;
+  EXPECT_THAT(select(args).unmet_text(0), Not(HasSubstr("do not have")));
 }
 
 TEST_F(SelectionTest, SuggestsTheFormOfErrors) {
