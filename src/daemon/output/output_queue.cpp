@@ -20,7 +20,7 @@ bool ends(const OutputStep& step) {
 OutputQueue::BatchBytes OutputQueue::bytes_of(std::span<const PacketBytes> batch) {
   BatchBytes bytes;
   for (const PacketBytes& packet : batch) {
-    const bool is_metadata = PacketView(packet).is_metadata();
+    const bool is_metadata = PacketView::of_built(packet).is_metadata();
     (is_metadata ? bytes.names : bytes.events) += packet->size();
     if (is_metadata) bytes.name_text += kNameTextFactor * (packet->size() - sizeof(PacketHeader));
   }
@@ -168,7 +168,7 @@ OutputQueue::Discarded OutputQueue::discard() {
   Discarded discarded;
   while (!packets_.empty() && packets_.sent_packets() < stop) {
     const PacketBytes bytes = packets_.take();
-    const PacketView packet(bytes);
+    const PacketView packet = PacketView::of_built(bytes);
     if (packet.is_metadata())
       discarded.until_ns = packet.header().timestamp_end;
     else

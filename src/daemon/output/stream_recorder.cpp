@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kRetryInterval{500};
 
 bool has_events(std::span<const PacketBytes> batch) {
   return std::ranges::any_of(
-      batch, [](const PacketBytes& packet) { return !PacketView(packet).is_metadata(); });
+      batch, [](const PacketBytes& packet) { return !PacketView::of_built(packet).is_metadata(); });
 }
 
 template <class... Visits>
@@ -133,7 +133,7 @@ Result<> StreamRecorder::carry_out(OutputStep& step) {
 void StreamRecorder::write(const PacketBytes& packet) {
   if (queue_.overflown())
     series_->add_problem("events or trace configs have no description: the disk was too slow");
-  const PacketView view(packet);
+  const PacketView view = PacketView::of_built(packet);
   persist([&] { return series_->take(view, queue_.max_files()); });
   queue_.set_carried(series_->carried_bytes());
 }

@@ -72,7 +72,7 @@ void SubscriberQueue::append(Item item) {
 
 void SubscriberQueue::prepend(const std::vector<PacketBytes>& packets) {
   for (const PacketBytes& bytes : std::views::reverse(packets)) {
-    const PacketView packet(bytes);
+    const PacketView packet = PacketView::of_built(bytes);
     items_.push_front({.head = {}, .packet = bytes, .skip = 0, .names = packet.is_metadata()});
     account_of(items_.front()) += items_.front().size();
     if (packet.is_metadata() && last_names_.magic == 0) last_names_ = packet.header();
@@ -84,7 +84,7 @@ bool SubscriberQueue::push_batch(std::span<const PacketBytes> batch, bool last) 
   bool names_fit = true;
   overflown_ = false;
   for (const PacketBytes& bytes : batch) {
-    if (!PacketView(bytes).is_metadata()) {
+    if (!PacketView::of_built(bytes).is_metadata()) {
       push_events(bytes);
       continue;
     }
@@ -98,7 +98,7 @@ bool SubscriberQueue::push_batch(std::span<const PacketBytes> batch, bool last) 
 
 // A packet that is dropped as a whole was not needed: the watermark of a later one says more.
 bool SubscriberQueue::push_metadata(const PacketBytes& bytes, bool last) {
-  const PacketView packet(bytes);
+  const PacketView packet = PacketView::of_built(bytes);
   const PacketHeader& header = packet.header();
   if (name_bytes_ + bytes->size() <= name_bytes_max_) {
     report_lost_names();
@@ -145,7 +145,9 @@ void SubscriberQueue::end_because(std::string_view reason) {
     const Item& item = items_.back();
     account_of(item) -= item.size();
     if (item.packet && !item.names)
-      PacketView(item.packet).for_each_record([this](const RecordView&) { ++lost_events_; });
+      PacketView::of_built(item.packet).for_each_record([this](const RecordView&) {
+        ++lost_events_;
+      });
   }
   losses_.clear();
   lost_names_.reset();
@@ -154,7 +156,7 @@ void SubscriberQueue::end_because(std::string_view reason) {
 }
 
 void SubscriberQueue::push_events(const PacketBytes& bytes) {
-  const PacketView packet(bytes);
+  const PacketView packet = PacketView::of_built(bytes);
   if (event_bytes_ + bytes->size() > event_bytes_max_) return drop(packet);
   auto found = losses_.find(packet.header().cpu_id);
   if (found == losses_.end())

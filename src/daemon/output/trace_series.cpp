@@ -67,7 +67,7 @@ Result<> TraceSeries::take(const PacketView& packet, uint32_t max_files) {
   if (auto begun = begin_trace(max_files); !begun) return begun;
   if (!mask_) return write(packet);
   const PacketBytes masked = mask_->masked(packet.bytes());
-  return write(PacketView(masked));
+  return write(PacketView::of_built(masked));
 }
 
 Result<> TraceSeries::write(const PacketView& packet) {

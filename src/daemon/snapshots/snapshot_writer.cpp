@@ -103,7 +103,7 @@ Result<> SnapshotWriter::write_packets(PacketBuilder& builder, uint64_t up_to) {
   builder.take(up_to, packets);
   for (PacketBytes& bytes : packets) {
     if (job_.mask) bytes = job_.mask->masked(bytes);
-    if (auto done = writer_.write(PacketView(bytes)); !done) return done;
+    if (auto done = writer_.write(PacketView::of_built(bytes)); !done) return done;
   }
   return {};
 }

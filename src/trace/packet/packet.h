@@ -110,7 +110,7 @@ using PacketBytes = std::shared_ptr<const std::vector<std::byte>>;
 class PacketView {
  public:
   // A packet that this process has built, or has checked otherwise, is not checked.
-  explicit PacketView(const PacketBytes& built) : PacketView(std::span(*built)) {}
+  static PacketView of_built(const PacketBytes& built) { return PacketView(std::span(*built)); }
   // `bytes` begin with a packet and may continue after it. Fails with ExitCode::data.
   static Result<PacketView> parse(std::span<const std::byte> bytes);
 

@@ -19,7 +19,7 @@ using CpuCounts = std::map<uint32_t, CountsById>;
 inline uint64_t records_in(const std::vector<PacketBytes>& batch) {
   uint64_t records = 0;
   for (const PacketBytes& bytes : batch)
-    if (const PacketView packet(bytes); !packet.is_metadata())
+    if (const PacketView packet = PacketView::of_built(bytes); !packet.is_metadata())
       packet.for_each_record([&](const RecordView&) { ++records; });
   return records;
 }

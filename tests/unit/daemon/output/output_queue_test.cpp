@@ -82,7 +82,7 @@ TEST(OutputQueue, RotatesTracesBeforeTheyGrowTooLarge) {
     }
     if (!is<PacketBytes>(step)) continue;
     const auto& packet = std::get<PacketBytes>(step);
-    if (!PacketView(packet).is_metadata()) bytes += packet->size();
+    if (!PacketView::of_built(packet).is_metadata()) bytes += packet->size();
   }
   EXPECT_GE(rotations, 5U);
 }

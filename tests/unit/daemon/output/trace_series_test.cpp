@@ -111,7 +111,7 @@ TEST_F(TraceSeriesTest, CountsTheBytesOfFinishedTracesAndOfTheOneThatItWrites) {
   uint64_t bytes = 0;
   const auto write = [&](uint64_t until) {
     for (const PacketBytes& packet : drain.batch(20, until)) {
-      if (!PacketView(packet).is_metadata()) bytes += packet->size();
+      if (!PacketView::of_built(packet).is_metadata()) bytes += packet->size();
       ASSERT_TRUE(take(series, packet));
     }
   };
