@@ -135,9 +135,8 @@ std::string kmem_notes(const json& report) {
     out += fmt::format("{} were freed without an event: their address was allocated again\n",
                        grouped(unseen));
   if (in_interrupt != 0)
-    out += fmt::format(
-        "{} allocations were made in interrupts: they count for the process that ran then\n",
-        grouped(in_interrupt));
+    out += counted_text(in_interrupt, "allocations were made in interrupts") +
+           ": they count for the process that ran then\n";
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} allocations were counted but not followed: too many were held at once\n",
                        grouped(count));

@@ -31,7 +31,8 @@ PerfettoArguments::Plan PerfettoArguments::plan_of(const Event& event) {
     }
     Argument argument{.field = field,
                       .number = number,
-                      .name = name_of(field.name),
+                      // As in SQL, "context" is that of the record.
+                      .name = name_of(field.name == "context" ? "arg_context" : field.name),
                       .annotation = name_of(annotation_of(field)),
                       .context = context_of(event, field.meaning)};
     if (field.meaning == Meaning::exit_code) {

@@ -114,6 +114,19 @@ TEST_F(Perfetto, InstantsHaveTheirContext) {
   EXPECT_EQ(renames[1].args.at("context"), "task");
 }
 
+TEST_F(Perfetto, AFieldCalledContextIsNotTakenForTheContextOfTheRecord) {
+  Event event = *schema_.find(EVENT_task_rename);
+  event.fields[0].name = "context";
+  schema_.add(event);
+  const Bytes bytes =
+      in_context(CONTEXT_TASK, make_record(EVENT_task_rename, 2000, 8, rec_task_rename{.pid = 8}));
+  writer().on_record({.cpu = 0}, RecordView(bytes.data()));
+  const auto renames = read().instants_named("task_rename");
+  ASSERT_EQ(renames.size(), 1U);
+  EXPECT_EQ(renames[0].args.at("context"), "task");
+  EXPECT_EQ(renames[0].args.at("arg_context"), "8");
+}
+
 TEST_F(Perfetto, NamesThreadsAndProcesses) {
   name(8, 8, "later", 5000);
   add(EVENT_kfree, 2000, 9, rec_kfree{});
