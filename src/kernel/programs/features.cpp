@@ -152,25 +152,27 @@ int error_of_variable(const btf* btf, const char* name) {
       kReturnZero[0], kReturnZero[1]};
   const Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "variable", "Dual BSD/GPL",
                                  instructions.data(), instructions.size(), nullptr));
-  const int error = program ? 0 : errno;
-  const bool transient = error == ENOMEM || error == EMFILE || error == ENFILE;  // see above
-  return transient ? 0 : error;
+  return program ? 0 : errno;
 }
 
-// Sets where programs read the context of a record, or why they do not.
-void set_contexts(const btf* btf, KernelFeatures& found) {
+// Sets where programs read the context of a record, or why they do not. Fails with ExitCode::os if
+// it cannot be found out now: another answer would replace the programs of an earlier daemon.
+Result<> set_contexts(const btf* btf, KernelFeatures& found) {
   u8& source = found.flags.preempt_count;
   std::string reason = "this kernel's BTF has neither __preempt_count nor pcpu_hot";
   if (source != PREEMPT_COUNT_UNKNOWN) {
     const char* name = source == PREEMPT_COUNT_HOT ? "pcpu_hot" : "__preempt_count";
     const int error = error_of_variable(btf, name);
-    if (error == 0) return;
+    if (error == 0) return {};
+    if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN)
+      return fail(ExitCode::os, "cannot load a BPF program: {}", errno_text(error));
     source = PREEMPT_COUNT_UNKNOWN;
     reason = fmt::format(
         "this kernel lets no program read its variable {}: {} (it needs CONFIG_KALLSYMS_ALL)", name,
         errno_text(error));
   }
   found.unknown["contexts of events"] = reason;
+  return {};
 }
 
 // Can a program be attached to the return of this function?
@@ -276,7 +278,7 @@ Result<KernelFeatures> probe_features(const Schema& schema) {
   if (!btf) return propagate(btf);
   KernelFeatures found = features_from_btf(btf->get(), schema);
   if (libbpf_num_possible_cpus() > CATCHER_CPUS) found.flags.running_readable = 0;
-  set_contexts(btf->get(), found);
+  if (auto set = set_contexts(btf->get(), found); !set) return propagate(set);
   found.flags.typed_programs = takes_typed_programs(btf->get()) ? 1 : 0;
   found.flags.users_at_returns = takes_programs_on(btf->get(), "commit_creds") ? 0 : 1;
   if (tracepoint_type(btf->get(), "sched_prepare_exec") < 0)
