@@ -151,7 +151,7 @@ Result<std::optional<PacketFile::Packet>> PacketFile::cut(const Intact& intact,
 }
 
 PacketFile::Packet PacketFile::deliver(const Intact& intact) {
-  const PacketView packet{PacketBytes(buffer_)};
+  const PacketView packet = PacketView::of_built(buffer_);
   last_ts_ = packet.header().timestamp_end;
   records_ += intact.records;
   return Packet{packet, buffer_};
