@@ -2,6 +2,7 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -180,34 +181,49 @@ Result<> Daemon::replace_other_sizes() {
   return begin_tracing();
 }
 
-// Pauses the recorder, and freezes what it has: a bank that cannot be written stays frozen. Fails
-// if history would be lost without the rings; the recorder then goes on.
+// Ends the recording of the flight recorder, and freezes what it has: a bank that cannot be written
+// stays frozen. Fails if history would be lost without the rings; the recorder then goes on.
 Result<> Daemon::save_history() {
   const TracerParts& tracer = tracer_->parts();
   FlightRecorder& flight = tracer.rings.flight();
   if (auto written = write_frozen(); !written || flight.history_bytes() == 0) return written;
-  tracer.session_control.set_paused(tracer.sessions.recorder(), true);
-  Rollback pause([&] { tracer.session_control.set_paused(tracer.sessions.recorder(), false); });
+  const auto record = [&tracer](bool on) {
+    tracer.sessions.recorder().has_sink = on;
+    tracer.reconciler.reconcile();
+  };
+  record(false);
+  Rollback goes_on([&] { record(true); });
   if (auto frozen = flight.swap(); !frozen) return propagate(frozen);
   if (auto written = write_frozen(); !written) return written;
-  pause.dismiss();
+  goes_on.dismiss();
   return {};
 }
 
-// Writes the frozen banks, and serves nobody meanwhile. Fails if one of them is still frozen.
+// Writes the frozen banks, and serves nobody meanwhile. Fails if one of them is still frozen, or at
+// a signal to stop, which stays pending.
 Result<> Daemon::write_frozen() {
-  if (!tracer_->parts().rings.flight().any_frozen()) return {};
+  const FlightRecorder& flight = tracer_->parts().rings.flight();
+  if (!flight.any_frozen()) return {};
   auto loop = EventLoop::create();
   if (!loop) return propagate(loop);
   auto starting = (*loop)->add_repeating_timer(kSignOfStart, [] {
     notify_starting("Saves the history of an earlier daemon", 10 * kSignOfStart);
   });
   if (!starting) return propagate(starting);
+  std::vector<EventSource> signals;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    auto source = (*loop)->add_signal(signal, [&loop, signal](const SignalSender&) {
+      ::kill(::getpid(), signal);
+      (*loop)->exit(0);
+    });
+    if (!source) return propagate(source);
+    signals.push_back(std::move(*source));
+  }
   Snapshots snapshots(**loop, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots.begin(); !begun) return begun;
   snapshots.finish(true, [&] { (*loop)->exit(0); });
   if (auto ended = (*loop)->run(); !ended) return propagate(ended);
-  if (tracer_->parts().rings.flight().any_frozen())
+  if (flight.any_frozen())
     return fail(ExitCode::unavailable, "what is frozen could not be written");
   return {};
 }

@@ -124,18 +124,13 @@ Result<std::vector<std::string>> PinRoot::objects() const {
   return names;
 }
 
-// If this ends halfway, nobody adopts the rest. Links next: a program that still runs must keep its
-// pinned maps.
+// Links first: a program that still runs must keep its pinned maps.
 Result<> PinRoot::remove_object(const std::string& id) const {
   auto object = open_folder(fd(), id);
   if (!object) return propagate(object);
-  if (*object) {
-    auto maps = open_folder(object->get(), "maps");
-    if (!maps) return propagate(maps);
-    if (*maps) ::unlinkat(maps->get(), kWhole, 0);
+  if (*object)
     for (const char* folder : {"links", "programs", "rings", "maps"})
       if (auto removed = remove_folder(object->get(), folder); !removed) return removed;
-  }
   return remove_folder(fd(), id);  // with what does not belong there
 }
 

@@ -18,8 +18,8 @@ namespace ktraced {
 class PinRoot {
  public:
   static constexpr const char* kObjectPrefix = "object-";  // prefix of all object ids
-  // The name of a map that is pinned last and unpinned first, as it is stored: if it exists,
-  // everything else is pinned too.
+  // The name of a map that is pinned last, as it is stored: if it exists, everything else was
+  // pinned too.
   static constexpr const char* kWhole = "-data-control";
   enum class IfMissing { make, fail };
 

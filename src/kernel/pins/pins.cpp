@@ -150,7 +150,9 @@ bool Pins::any() const {
   return std::ranges::any_of(kKinds, [this](Kind kind) { return !names(kind).empty(); });
 }
 
+// If this ends halfway, nobody adopts the rest, or takes it for history.
 void Pins::remove() const {
+  unpin(Kind::map, PinRoot::kWhole);
   if (auto removed = place_->root->remove_object(place_->object); !removed)
     spdlog::warn("pinned objects may be left: {}", removed.error().message);
   place_->root->remove_if_empty();

@@ -104,27 +104,27 @@ TEST_F(Perfetto, WakeupsInInterruptsHaveTheFlagsOfTheKernel) {
 }
 
 TEST_F(Perfetto, InstantsHaveTheirContext) {
-  add(EVENT_task_rename, 2000, 8, rec_task_rename{.pid = 8});
-  const Bytes bytes =
-      in_context(CONTEXT_TASK, make_record(EVENT_task_rename, 2100, 8, rec_task_rename{.pid = 8}));
+  add(EVENT_signal_deliver, 2000, 8, rec_signal_deliver{.sig = 14});
+  const Bytes bytes = in_context(
+      CONTEXT_TASK, make_record(EVENT_signal_deliver, 2100, 8, rec_signal_deliver{.sig = 14}));
   writer().on_record({.cpu = 0}, RecordView(bytes.data()));
-  const auto renames = read().instants_named("task_rename");
-  ASSERT_EQ(renames.size(), 2U);
-  EXPECT_FALSE(renames[0].args.contains("context"));
-  EXPECT_EQ(renames[1].args.at("context"), "task");
+  const auto signals = read().instants_named("signal_deliver");
+  ASSERT_EQ(signals.size(), 2U);
+  EXPECT_FALSE(signals[0].args.contains("context"));
+  EXPECT_EQ(signals[1].args.at("context"), "task");
 }
 
 TEST_F(Perfetto, AFieldCalledContextIsNotTakenForTheContextOfTheRecord) {
-  Event event = *schema_.find(EVENT_task_rename);
+  Event event = *schema_.find(EVENT_signal_deliver);
   event.fields[0].name = "context";
   schema_.add(event);
-  const Bytes bytes =
-      in_context(CONTEXT_TASK, make_record(EVENT_task_rename, 2000, 8, rec_task_rename{.pid = 8}));
+  const Bytes bytes = in_context(
+      CONTEXT_TASK, make_record(EVENT_signal_deliver, 2000, 8, rec_signal_deliver{.sig = 14}));
   writer().on_record({.cpu = 0}, RecordView(bytes.data()));
-  const auto renames = read().instants_named("task_rename");
-  ASSERT_EQ(renames.size(), 1U);
-  EXPECT_EQ(renames[0].args.at("context"), "task");
-  EXPECT_EQ(renames[0].args.at("arg_context"), "8");
+  const auto signals = read().instants_named("signal_deliver");
+  ASSERT_EQ(signals.size(), 1U);
+  EXPECT_EQ(signals[0].args.at("context"), "task");
+  EXPECT_EQ(signals[0].args.at("arg_context"), "14");
 }
 
 TEST_F(Perfetto, NamesThreadsAndProcesses) {
