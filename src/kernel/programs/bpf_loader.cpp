@@ -80,6 +80,14 @@ std::unexpected<Error> load_failure(int error, const std::string& log) {
               kDebugShowsWhy);
 }
 
+// Why not even a small map can be made; 0: it can. libbpf takes a shortage of memory for a kernel
+// that lacks a feature, and fails with other errors.
+int shortage() {
+  const Fd map(
+      bpf_map_create(BPF_MAP_TYPE_ARRAY, "shortage", sizeof(u32), sizeof(u32), 1, nullptr));
+  return map ? 0 : errno;
+}
+
 // Sizes that depend on the machine and the configuration; false if a map is missing.
 bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
@@ -289,6 +297,8 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
     const int error = -bpf_object__load(object->get());
     if (error == 0) return object;
     const std::string refused = refused_program(log.text());
+    if (const int reason = refused.empty() ? shortage() : 0; reason != 0)
+      return load_failure(reason, log.text());
     // Some machines forbid programs on functions, and allow others.
     const bool none_allowed = error == EPERM && !may_load_programs();
     if (none_allowed || refused.empty() || left_out.contains(refused))
