@@ -106,7 +106,7 @@ constexpr Examples kExamples[] = {
     {"stream", R"(  ktracectl stream --comm nginx --count 100
   ktracectl stream --event syscalls --pid 812 --format json
   ktracectl stream --event 'sched_*' --uid alice --duration 2s
-  ktracectl stream --event sys_enter,sys_exit --syscall openat --follow 4711
+  ktracectl stream --syscall openat --follow 4711
   ktracectl stream --event syscalls --where 'ret == -ENOENT' --until 14:05
   ktracectl stream --count-only --duration 5s)"},
     {"show", R"(  ktracectl show DIR

@@ -165,6 +165,7 @@ Result<> RecordRun::prepare() {
   follow_lost_ = ask_follow_lost(options_.socket).value_or(0);
   SelectionArgs selection = command_.selection;
   SessionArgs session = command_.session;
+  selection.events = session_events(selection, session);
   if (child_) session.follow.push_back(static_cast<uint32_t>(child_->pid()));
   if (auto resolved = resolve_pids(options_.socket, selection, session); !resolved) return resolved;
   if (child_ && session.all) {

@@ -186,7 +186,9 @@ Result<> run_stream(const StreamCommand& typed, const Options& options) {
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(options.socket);
   if (!client) return propagate(client);
-  auto source = open_session(std::move(*client), command.selection, command.session);
+  SelectionArgs selection = command.selection;
+  selection.events = session_events(selection, command.session);
+  auto source = open_session(std::move(*client), selection, command.session);
   if (!source) return propagate(source);
   print_stream_hints(command, options, *source);
   if (command.count_only) return run_count(command, *source, *signals);

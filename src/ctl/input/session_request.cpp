@@ -35,6 +35,14 @@ json own_filter(const SelectionArgs& selection, const SessionArgs& session, cons
 
 }  // namespace
 
+std::vector<std::string> session_events(const SelectionArgs& selection,
+                                        const SessionArgs& session) {
+  if (!selection.events.empty()) return selection.events;
+  if (!selection.errors.empty()) return {"sys_exit"};
+  if (!session.syscalls.empty()) return {"sys_enter", "sys_exit"};
+  return {};
+}
+
 bool has_own_filter(const SelectionArgs& selection, const SessionArgs& session) {
   return session.all || !session.syscalls.empty() || !task_filter(selection, session).empty();
 }

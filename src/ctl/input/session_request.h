@@ -22,6 +22,11 @@ struct SessionArgs {
   bool all = false;                   // all tasks; none is excluded
 };
 
+// The events of a session that shows what is selected: those that are named; else, of calls that
+// fail, `sys_exit`, and of selected calls `sys_enter` and `sys_exit`. Empty: the recorder's.
+[[nodiscard]] std::vector<std::string> session_events(const SelectionArgs& selection,
+                                                      const SessionArgs& session);
+
 // True if the session has a filter of its own.
 [[nodiscard]] bool has_own_filter(const SelectionArgs& selection, const SessionArgs& session);
 

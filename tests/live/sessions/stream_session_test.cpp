@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "harness/client/stream.h"
 #include "harness/machine/memory.h"
 #include "harness/traces/numbers.h"
+#include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
 
 namespace ktraced::live {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -63,6 +66,30 @@ TEST(StreamSession, SelectsSystemCallsInTheKernelOrByFieldsInTheClient) {
     EXPECT_EQ(call_numbers(trace, truth.pid()), from_to(1, 500));
     EXPECT_EQ(trace.lines().size(), 500U);
   }
+}
+
+// The configuration as installed records no system call.
+TEST(StreamSession, EnablesTheSystemCallsThatItSelects) {
+  Daemon daemon(json{{"events", {{"sched", true}, {"process", true}, {"signal", true}}},
+                     {"flight", {{"enabled", true}}}});
+  WaitingTruth truth({"syscalls"});
+  const std::string pid = std::to_string(truth.pid());
+  Stream calls(daemon, {"--syscall", "openat", "--pid", pid});
+  Stream errors(daemon, {"--error", "ENOENT", "--pid", pid});
+  const std::string path = daemon.directory() / "recording";
+  Process recording(daemon.ctl_command({"record", "-o", path, "--syscall", "openat"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(path + ".partial/manifest.json"); }));
+  truth.act();
+  const Trace called = calls.finish(), failed = errors.finish();
+  for (const char* event : {"sys_enter", "sys_exit"})
+    EXPECT_GE(called.events(event, truth.pid()).size(), 2U) << event;
+  for (const json& line : called.lines()) EXPECT_EQ(name_of(line, "nr"), "openat") << line;
+  EXPECT_GE(failed.events("sys_exit", truth.pid()).size(), 1U);
+  for (const json& line : failed.lines()) EXPECT_EQ(name_of(line, "ret"), "ENOENT") << line;
+  recording.send(SIGINT);
+  ASSERT_EQ(recording.wait().exit_code, 0);
+  EXPECT_EQ(manifest_of(path)["config"]["events"], json::array({"sys_enter", "sys_exit"}));
+  EXPECT_EQ(daemon.event_status("sys_enter")["enabled"], false) << "of the recorder";
 }
 
 // The rings of others still hold records.

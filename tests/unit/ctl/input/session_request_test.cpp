@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace ktraced {
 namespace {
@@ -35,6 +37,17 @@ TEST(SessionRequest, ReplacesTheSystemCallsOfTheRecorder) {
   EXPECT_EQ(
       session_request({}, {.syscalls = {"openat"}}, kRecorder)["filter"],
       json::parse(R"({"pid":[],"comm":["nginx*"],"exclude":{"uid":[0]},"syscall":["openat"]})"));
+}
+
+TEST(SessionEvents, AreThoseOfTheSelectedSystemCallsIfNoneIsNamed) {
+  using Events = std::vector<std::string>;
+  EXPECT_EQ(session_events({}, {}), Events());
+  EXPECT_EQ(session_events({.pids = {812}}, {.cgroups = {"/c"}}), Events());
+  EXPECT_EQ(session_events({}, {.syscalls = {"openat"}}), (Events{"sys_enter", "sys_exit"}));
+  EXPECT_EQ(session_events({.errors = {"ENOENT"}}, {}), Events{"sys_exit"});
+  EXPECT_EQ(session_events({.errors = {"any"}}, {.syscalls = {"openat"}}), Events{"sys_exit"});
+  EXPECT_EQ(session_events({.events = {"sys_enter"}, .errors = {"any"}}, {.syscalls = {"openat"}}),
+            Events{"sys_enter"});
 }
 
 TEST(SessionRequest, OfAllTasksHasNoneExcluded) {
