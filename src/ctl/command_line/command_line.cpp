@@ -151,7 +151,7 @@ void add_snapshot_take(CLI::App* take, const std::shared_ptr<SnapshotCommand>& o
       "Wait for nothing: fail if no bank is spare, and return before it is safe on disk");
   no_wait->excludes(timeout);
   take->add_flag("--with-previous", options->with_previous,
-                 "Also the snapshot before it, and the command that shows both")
+                 "Count it and the snapshot before it as one, and name the command that shows both")
       ->excludes(no_wait);
 }
 

@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/text/json_access.h"
-#include "ctl/input/trace_texts.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/views.h"
@@ -20,31 +18,6 @@ namespace {
 
 using nlohmann::json;
 using SnapshotAction = SnapshotCommand::Action;
-
-std::string state_text(const json& snapshot) {
-  if (flag_at(snapshot, "complete")) return "complete";
-  const std::string why =
-      fmt::format("{}", fmt::join(texts_at(snapshot, "incomplete_because"), "; "));
-  return why.empty() ? "incomplete" : fmt::format("incomplete: {}", printable(why));
-}
-
-std::string taken_text(const json& answer) {
-  const std::string path = printable(text_at(answer, "path"));
-  if (!answer.contains("complete")) return fmt::format("{} is being written\n", path);
-  return fmt::format("{}: {} records, {}\n", path, grouped(number_at(answer, "records")),
-                     state_text(answer));
-}
-
-// The snapshot before it, and the command that shows both.
-std::string previous_text(const json& answer) {
-  const std::string previous = text_at(answer, "previous");
-  if (previous.empty()) return "no snapshot has what came right before it\n";
-  const std::filesystem::path directory =
-      std::filesystem::path(text_at(answer, "path")).parent_path();
-  return printable(fmt::format("what came before is in {}: {}", (directory / previous).string(),
-                               show_both_text(directory, previous, text_at(answer, "name")))) +
-         "\n";
-}
 
 json params_of(const SnapshotCommand& command) {
   json params = json::object();
@@ -77,7 +50,7 @@ const char* method_of(SnapshotAction action) {
 std::string text_of(const SnapshotCommand& command, const json& answer) {
   switch (command.action) {
     case SnapshotAction::take:
-      return taken_text(answer) + (command.with_previous ? previous_text(answer) : "");
+      return snapshot_taken_view(answer, command.with_previous);
     case SnapshotAction::list:
       return snapshot_list_view(answer, {.per_cpu = command.per_cpu, .verbose = command.verbose},
                                 Colours::of(STDOUT_FILENO));

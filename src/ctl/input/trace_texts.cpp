@@ -104,12 +104,6 @@ KnownTasks known_tasks(const History& history) {
   return known;
 }
 
-std::string show_both_text(const std::filesystem::path& directory, const std::string& previous,
-                           const std::string& name) {
-  return fmt::format("ktracectl show {} {}", quoted_word((directory / previous).string()),
-                     quoted_word((directory / name).string()));
-}
-
 void print_previous(const History& history) {
   if (history.traces().size() != 1) return;
   const TraceReader& trace = history.traces().front();
@@ -120,7 +114,7 @@ void print_previous(const History& history) {
   if (!path.has_filename()) path = path.parent_path();
   if (!is_before(path.parent_path(), previous, trace.manifest())) return;
   print_stderr("ktracectl: what came before is in {}: {}\n", printable(previous),
-               printable(show_both_text(path.parent_path(), previous, path.filename().string())));
+               printable(show_command({(path.parent_path() / previous).string(), path.string()})));
 }
 
 void print_states(const History& history, StatesOf which) {

@@ -35,10 +35,6 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 // All tasks and CPUs of the traces, at any time.
 [[nodiscard]] KnownTasks known_tasks(const History& history);
 
-// The command that shows two snapshots in the same directory as one history.
-[[nodiscard]] std::string show_both_text(const std::filesystem::path& directory,
-                                         const std::string& previous, const std::string& name);
-
 // If a snapshot is read alone and the one before it is beside it: prints on standard error that it
 // has what came before, and the command that shows both.
 void print_previous(const History& history);

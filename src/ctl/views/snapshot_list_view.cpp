@@ -114,6 +114,24 @@ std::string cpus_text(const json& snapshot, const Colours& colours) {
   return table.text(2);
 }
 
+std::string counts_text(const json& counts) {
+  const std::string why =
+      printable(fmt::format("{}", fmt::join(texts_at(counts, "incomplete_because"), "; ")));
+  return fmt::format("{} records, {}{}{}", grouped(number_at(counts, "records")),
+                     state_word(counts), why.empty() ? "" : ": ", why);
+}
+
+// The snapshot before it, and what both have.
+std::string previous_text(const json& answer) {
+  const json& both = member(answer, "with_previous");
+  if (!both.is_object()) return "no snapshot has what came right before it\n";
+  const json& window = member(both, "window");
+  return fmt::format("what came before is in {}: {}\nboth, from {} to {} s: {}\n",
+                     printable(text_at(both, "path")), printable(text_at(both, "show")),
+                     seconds_text(number_at(window, "begin_ns")),
+                     seconds_text(number_at(window, "end_ns")), counts_text(both));
+}
+
 // Details that do not fit into the table.
 std::string details_text(const json& snapshot) {
   std::string out;
@@ -161,6 +179,13 @@ size_t fitting_name_width(const json& snapshots) {
 }
 
 }  // namespace
+
+std::string snapshot_taken_view(const json& answer, bool with_previous) {
+  const std::string path = printable(text_at(answer, "path"));
+  if (!answer.contains("complete")) return fmt::format("{} is being written\n", path);
+  return fmt::format("{}: {}\n{}", path, counts_text(answer),
+                     with_previous ? previous_text(answer) : "");
+}
 
 std::string snapshot_list_view(const json& answer, const SnapshotListOptions& options,
                                const Colours& colours) {

@@ -33,6 +33,10 @@ struct SnapshotListOptions {
   bool verbose = false;  // also what does not fit into the table: full names, reasons, counts
 };
 
+// The answer to `snapshot.take`: the snapshot and, `with_previous`, both it and the one before it,
+// with the command that shows both.
+[[nodiscard]] std::string snapshot_taken_view(const nlohmann::json& answer, bool with_previous);
+
 // The answer to snapshot.list as a table of at most 120 columns, followed by the reasons why
 // snapshots cannot be read.
 [[nodiscard]] std::string snapshot_list_view(const nlohmann::json& answer,

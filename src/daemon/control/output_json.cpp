@@ -100,6 +100,15 @@ json snapshots_json(const std::vector<SnapshotEntry>& snapshots) {
   return list;
 }
 
+json pair_json(const SnapshotPair& pair) {
+  return {{"path", pair.previous.string()},
+          {"show", pair.show},
+          {"records", pair.records},
+          {"complete", pair.incomplete_because.empty()},
+          {"incomplete_because", pair.incomplete_because},
+          {"window", {{"begin_ns", pair.begin_ns}, {"end_ns", pair.end_ns}}}};
+}
+
 json listing_json(const SnapshotListing& listing) {
   return {{"directory", listing.directory.string()},
           {"snapshots", snapshots_json(listing.snapshots)},

@@ -21,6 +21,8 @@ namespace ktraced {
 [[nodiscard]] nlohmann::json subscribers_json(const std::vector<SubscriberStatus>& subscribers);
 // A list of snapshots, with an account of each CPU.
 [[nodiscard]] nlohmann::json snapshots_json(const std::vector<SnapshotEntry>& snapshots);
+// `with_previous` in the answer of `snapshot.take`.
+[[nodiscard]] nlohmann::json pair_json(const SnapshotPair& pair);
 // The answer of `snapshot.list`.
 [[nodiscard]] nlohmann::json listing_json(const SnapshotListing& listing);
 // The part of `flight` in `status` that is about snapshots.

@@ -63,7 +63,9 @@ void take(Snapshots& snapshots, const json& params, const Peer& peer, const Repl
       (*answer)["complete"] = written->incomplete_because.empty();
       (*answer)["incomplete_because"] = written->incomplete_because;
       (*answer)["records"] = written->records;
-      (*answer)["previous"] = text_or_null(written->previous);
+      const auto& both = written->with_previous;
+      (*answer)["previous"] = both ? json(both->previous.filename().string()) : json();
+      (*answer)["with_previous"] = both ? pair_json(*both) : json();
       reply(*answer);
     };
   snapshots.take_or_wait(

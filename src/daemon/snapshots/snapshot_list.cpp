@@ -7,6 +7,7 @@
 
 #include "daemon/output/keep_mark.h"
 #include "trace/directory/manifest_file.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -191,6 +192,30 @@ Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
       return trace.name;
   }
   return std::optional<std::string>();
+}
+
+std::optional<SnapshotPair> with_previous(const TraceStore& store, const std::string& name,
+                                          const SnapshotSummary& summary) {
+  if (summary.previous.empty()) return std::nullopt;
+  const std::filesystem::path path = store.path_of(summary.previous);
+  const auto previous = summary_of(path);
+  if (!previous) return std::nullopt;
+  SnapshotPair pair{.previous = path,
+                    .show = show_command({path.string(), store.path_of(name).string()}),
+                    .records = sum_of(previous->cpus).records + summary.records,
+                    .begin_ns = window_of(*previous).begin_ns,
+                    .end_ns = summary.window.end_ns,
+                    .incomplete_because = {}};
+  for (const std::string& reason : reasons_of(previous->manifest))
+    pair.incomplete_because.push_back(fmt::format("{}: {}", summary.previous, reason));
+  const uint64_t end_ns = previous->manifest.end_ns;
+  if (end_ns < summary.window.begin_ns)
+    pair.incomplete_because.push_back(fmt::format(
+        "some CPUs have overwritten what came between them, from {:.6f} to {:.6f} s",
+        static_cast<double>(end_ns) / 1e9, static_cast<double>(summary.window.begin_ns) / 1e9));
+  for (const std::string& reason : summary.incomplete_because)
+    pair.incomplete_because.push_back(fmt::format("{}: {}", name, reason));
+  return pair;
 }
 
 Result<> remove_snapshot(const TraceStore& store, const std::string& name) {

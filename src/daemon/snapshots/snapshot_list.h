@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/output/trace_store.h"
+#include "daemon/snapshots/snapshot_writer.h"
 #include "trace/directory/manifest.h"
 
 namespace ktraced {
@@ -92,6 +93,12 @@ class SnapshotList {
 [[nodiscard]] Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
                                                                const std::string& boot_id,
                                                                uint64_t end_ns);
+
+// Both the snapshot with that name and summary, and summary.previous. Nothing: there is none, or it
+// cannot be read.
+[[nodiscard]] std::optional<SnapshotPair> with_previous(const TraceStore& store,
+                                                        const std::string& name,
+                                                        const SnapshotSummary& summary);
 
 // Removes a snapshot, or an unreadable trace that may be one. Fails as TraceStore::remove(), and
 // with ExitCode::usage for a recording or a kept snapshot.

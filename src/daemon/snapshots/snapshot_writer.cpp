@@ -228,6 +228,7 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
   return SnapshotSummary{.records = manifest.total().records,
                          .bytes = (*writer)->bytes(),
                          .previous = manifest.previous,
+                         .window = window_of(manifest),
                          .incomplete_because = manifest.incomplete_because};
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,12 +41,26 @@ struct SnapshotJob {
   TraceWriter::WrittenTime written_time = nullptr;
 };
 
+// A snapshot and the one before it, counted as one.
+struct SnapshotPair {
+  std::filesystem::path previous;  // of the one before it
+  std::string show;                // the command that shows both
+  uint64_t records = 0;
+  uint64_t begin_ns = 0;  // of the window of the one before; CLOCK_BOOTTIME
+  uint64_t end_ns = 0;
+  // What either of them lacks, behind its name, and what lies between them. Empty: nothing is
+  // missing from begin_ns to end_ns.
+  std::vector<std::string> incomplete_because;
+};
+
 // What has been written.
 struct SnapshotSummary {
   uint64_t records = 0;
-  uint64_t bytes = 0;                           // of packets
-  std::string previous;                         // as in the manifest; empty: it is not there
-  std::vector<std::string> incomplete_because;  // as in the manifest
+  uint64_t bytes = 0;    // of packets
+  std::string previous;  // as in the manifest; empty: it is not there
+  TraceWindow window;
+  std::vector<std::string> incomplete_because;               // as in the manifest
+  std::optional<SnapshotPair> with_previous = std::nullopt;  // set by with_previous()
 };
 
 // Returns when the trace has been synced to disk. Fails with ExitCode::io, and leaves nothing then.

@@ -11,6 +11,7 @@
 #include "base/text/plain_text.h"
 #include "daemon/output/trace_order.h"
 #include "daemon/runtime/failure_barrier.h"
+#include "trace/packet/word_text.h"
 
 namespace ktraced {
 namespace {
@@ -30,16 +31,22 @@ Result<SnapshotSummary> failed(const SnapshotTaken& snapshot, const Error& error
               snapshot.name, error.message);
 }
 
+// The snapshot before one, and the command that shows both.
+std::string previous_text(const std::optional<SnapshotPair>& both) {
+  if (!both) return "";
+  return fmt::format("; with {}, which has what came before, {} records, {}: {}",
+                     quoted_word(both->previous.filename().string()), both->records,
+                     both->incomplete_because.empty() ? "complete" : "incomplete", both->show);
+}
+
 void log_written(const SnapshotTaken& snapshot, const std::string& reason,
                  const Result<SnapshotSummary>& written) {
-  if (!written)
-    spdlog::error("{}", written.error().message);
-  else if (written->incomplete_because.empty())
-    spdlog::info("wrote {} ({}): {} records, complete", snapshot.path.string(), reason,
-                 written->records);
-  else
-    spdlog::warn("wrote {} ({}): {} records, incomplete: {}", snapshot.path.string(), reason,
-                 written->records, fmt::join(written->incomplete_because, "; "));
+  if (!written) return spdlog::error("{}", written.error().message);
+  const bool complete = written->incomplete_because.empty();
+  spdlog::log(complete ? spdlog::level::info : spdlog::level::warn,
+              "wrote {} ({}): {} records, {}{}{}", snapshot.path.string(), reason, written->records,
+              complete ? "complete" : "incomplete: ", fmt::join(written->incomplete_because, "; "),
+              previous_text(written->with_previous));
 }
 
 void subtract(const LostByCpu& reported, LostByCpu& from) {
@@ -242,8 +249,8 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
         auto summary = write_snapshot(*job, symbols_);
         if (!summary) return propagate(summary);
         Written written{std::move(*summary), enforce(*store, limits, job->manifest.name)};
-        if (auto& previous = written.summary.previous; !store->check_exists(previous))
-          previous.clear();  // retention has removed it
+        // Not if retention has just removed it.
+        written.summary.with_previous = with_previous(*store, job->manifest.name, written.summary);
         return written;
       },
       [this, id](const Result<Written>& written) { this->on_written(id, written); });

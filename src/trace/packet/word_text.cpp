@@ -83,4 +83,10 @@ std::string quoted_words(std::string_view recorded) {
   return out;
 }
 
+std::string show_command(const std::vector<std::string>& paths) {
+  std::string out = "ktracectl show";
+  for (const std::string& path : paths) out += ' ' + quoted_word(path);
+  return out;
+}
+
 }  // namespace ktraced

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/packet/field_value.h"
 
@@ -16,6 +17,8 @@ namespace ktraced {
 // The words of a recorded text (LOCATED_WORD_BLANK in bpf/records.h), each as quoted_word(). An
 // empty text has no words.
 [[nodiscard]] std::string quoted_words(std::string_view recorded);
+// The command that shows the traces with these paths as one history.
+[[nodiscard]] std::string show_command(const std::vector<std::string>& paths);
 
 // The text of a field as it is shown: text_of(), or the quoted words. A recorded text of words that
 // is empty is one empty word, because programs have an argument at least; if it is cut, its words

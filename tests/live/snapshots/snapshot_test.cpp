@@ -88,7 +88,9 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   const std::string both = fmt::format(
       "what came before is in {}: ktracectl show {} {}\n", (directory / "first").string(),
       (directory / "first").string(), (directory / "second").string());
-  EXPECT_THAT(daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"}), HasSubstr(both));
+  const std::string taken = daemon.ctl_ok({"snapshot", "take", "second", "--with-previous"});
+  EXPECT_THAT(taken, HasSubstr(both));
+  EXPECT_THAT(taken, HasSubstr("\nboth, from "));
   ASSERT_TRUE(eventually([&] {
     const json flight = daemon.call("status")["flight"];
     return flight["last_snapshot"]["name"] == "second" &&
@@ -107,6 +109,10 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   EXPECT_EQ(previous["first"], nullptr);
   EXPECT_EQ(previous["second"], "first");
   EXPECT_EQ(previous["third"], "second");
+  for (const json& snapshot : list)
+    if (snapshot["reason"] == "SIGUSR1")
+      EXPECT_TRUE(daemon.logged(fmt::format("ktracectl show {} {}", (directory / "second").string(),
+                                            snapshot["path"].get<std::string>())));
 
   const Finished shown = daemon.ctl({"show", directory / "second"});
   EXPECT_THAT(shown.err, HasSubstr("what came before is in first: ktracectl show "));
@@ -115,6 +121,28 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   daemon.ctl_ok({"snapshot", "delete", "first"});
   EXPECT_THAT(daemon.ctl({"show", directory / "second"}).err,
               testing::Not(HasSubstr("what came before")));
+}
+
+TEST(Snapshot, IsCountedTogetherWithTheOneBeforeIt) {
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}));
+  truth.act();
+  const json first = daemon.call("snapshot.take", {{"name", "first"}});
+  EXPECT_EQ(first["with_previous"], nullptr);
+  const json second =
+      json::parse(daemon.ctl_ok({"--json", "snapshot", "take", "second", "--with-previous"}));
+  EXPECT_EQ(second["previous"], "first");
+  const json both = second["with_previous"];
+  EXPECT_EQ(both["path"], first["path"]);
+  EXPECT_EQ(both["show"], fmt::format("ktracectl show {} {}", first["path"].get<std::string>(),
+                                      second["path"].get<std::string>()));
+  EXPECT_EQ(both["records"], first["records"].get<uint64_t>() + second["records"].get<uint64_t>());
+  EXPECT_EQ(both["complete"], first["complete"] == true && second["complete"] == true) << both;
+  std::map<std::string, json> windows;
+  const json list = daemon.call("snapshot.list")["snapshots"];
+  for (const json& snapshot : list) windows[snapshot["name"]] = snapshot["window"];
+  EXPECT_EQ(both["window"]["begin_ns"], windows["first"]["begin_ns"]);
+  EXPECT_EQ(both["window"]["end_ns"], windows["second"]["end_ns"]);
 }
 
 TEST(Snapshot, NamesTheOneBeforeItAlsoIfARingHasOverwrittenRecords) {

@@ -124,6 +124,32 @@ json snapshot(const char* name, json because) {
              {"lost", 0}}}}};
 }
 
+TEST(SnapshotTakenView, CountsTheSnapshotAndTheOneBeforeItAsOne) {
+  json answer = {
+      {"path", "/s/b"},
+      {"name", "b"},
+      {"records", 1204},
+      {"complete", true},
+      {"incomplete_because", json::array()},
+      {"with_previous",
+       {{"path", "/s/a"},
+        {"show", "ktracectl show /s/a /s/b"},
+        {"records", 342316},
+        {"complete", false},
+        {"incomplete_because", {"a: x\x1b", "b: y"}},
+        {"window", {{"begin_ns", 2'049'452'133'000U}, {"end_ns", 2'070'000'000'000U}}}}}};
+  EXPECT_EQ(snapshot_taken_view(answer, false), "/s/b: 1,204 records, complete\n");
+  EXPECT_EQ(snapshot_taken_view(answer, true),
+            "/s/b: 1,204 records, complete\n"
+            "what came before is in /s/a: ktracectl show /s/a /s/b\n"
+            "both, from 2049.452133 to 2070.000000 s: 342,316 records, incomplete: a: x\\x1b; "
+            "b: y\n");
+  answer["with_previous"] = nullptr;
+  EXPECT_EQ(snapshot_taken_view(answer, true),
+            "/s/b: 1,204 records, complete\nno snapshot has what came right before it\n");
+  EXPECT_EQ(snapshot_taken_view({{"path", "/s/b"}}, false), "/s/b is being written\n");
+}
+
 json unreadable(const std::string& name) {
   return {{"name", name},
           {"unreadable", true},

@@ -155,6 +155,43 @@ TEST_F(SnapshotListTest, ThePreviousSnapshotEndsWhereTheRingsBecameEmptyInTheSam
   EXPECT_EQ(previous["c"], nullptr);
 }
 
+TEST_F(SnapshotListTest, CountsASnapshotAndTheOneBeforeItAsOne) {
+  const auto first = [&](const nlohmann::json& because) {
+    nlohmann::json manifest = good_;
+    manifest.update({{"begin_ns", 10'000},
+                     {"end_ns", 20'000},
+                     {"complete", because.empty()},
+                     {"incomplete_because", because}});
+    add("a", manifest.dump());
+  };
+  first(nlohmann::json::array());
+  SnapshotSummary second{.records = 7,
+                         .previous = "a",
+                         .window = {.begin_ns = 20'000, .end_ns = 30'000, .furthest_ns = 20'000},
+                         .incomplete_because = {}};
+  auto pair = with_previous(store_, "b", second);
+  ASSERT_TRUE(pair);
+  EXPECT_EQ(pair->previous, store_.path_of("a"));
+  EXPECT_EQ(pair->show,
+            "ktracectl show " + store_.path_of("a").string() + " " + store_.path_of("b").string());
+  EXPECT_EQ(pair->records, 7U);
+  EXPECT_EQ(pair->begin_ns, 10'000U);
+  EXPECT_EQ(pair->end_ns, 30'000U);
+  EXPECT_TRUE(pair->incomplete_because.empty());
+  second.incomplete_because = {"lost"};
+  second.window.begin_ns = 25'000;
+  first({"torn"});
+  EXPECT_THAT(with_previous(store_, "b", second)->incomplete_because,
+              ::testing::ElementsAre("a: torn",
+                                     "some CPUs have overwritten what came between them, from "
+                                     "0.000020 to 0.000025 s",
+                                     "b: lost"));
+  EXPECT_TRUE(remove_snapshot(store_, "a"));
+  EXPECT_FALSE(with_previous(store_, "b", second));
+  second.previous.clear();
+  EXPECT_FALSE(with_previous(store_, "b", second));
+}
+
 TEST_F(SnapshotListTest, KnowsWhichSnapshotWasWrittenLast) {
   EXPECT_FALSE(list_.sum(store_).value().last);
   nlohmann::json manifest = good_;

@@ -25,6 +25,10 @@ TEST(WordText, QuotesWordsAsAShellReadsThem) {
   EXPECT_EQ(quoted_word(""), "''");
 }
 
+TEST(WordText, NamesTheCommandThatShowsTraces) {
+  EXPECT_EQ(show_command({"/s/first one", "/s/b"}), "ktracectl show '/s/first one' /s/b");
+}
+
 TEST(WordText, CanBeCopiedFromATerminal) {
   const std::string hostile =
       "sh -c it's\x1f\\\tx\n\x1b[0m 7\xff"
