@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "base/print_stderr.h"
@@ -41,16 +42,22 @@ bool is_notable(const TraceReader& trace) {
          window_of(trace.manifest()).differs();
 }
 
-// Does that name in the directory belong to the snapshot that ends where this one starts? It comes
-// from a manifest, which is not trusted.
-bool is_before(const std::filesystem::path& directory, const std::string& name,
-               const Manifest& manifest) {
-  if (name.empty() || name.contains('/') || name.starts_with('.')) return false;
+// How many snapshots before one are named.
+constexpr size_t kPreviousNamed = 8;
+
+// The snapshot in the directory that this one names as its previous, if it ends where this one
+// starts. The name comes from a manifest, which is not trusted.
+std::optional<ManifestSummary> snapshot_before(const std::filesystem::path& directory,
+                                               const Manifest& manifest) {
+  const std::string& name = manifest.previous;
+  if (name.empty() || name.contains('/') || name.starts_with('.')) return std::nullopt;
   const auto trace = TraceDirectory::open(directory / name);
-  if (!trace) return false;
-  const auto summary = read_manifest_summary(*trace);
-  return summary && summary->manifest.origin.boot_id == manifest.origin.boot_id &&
-         summary->manifest.end_ns == manifest.start_ns();
+  if (!trace) return std::nullopt;
+  auto summary = read_manifest_summary(*trace);
+  if (!summary || summary->manifest.origin.boot_id != manifest.origin.boot_id ||
+      summary->manifest.end_ns != manifest.start_ns())
+    return std::nullopt;
+  return std::move(*summary);
 }
 
 // The options that select nothing, or nothing together.
@@ -107,14 +114,24 @@ KnownTasks known_tasks(const History& history) {
 void print_previous(const History& history) {
   if (history.traces().size() != 1) return;
   const TraceReader& trace = history.traces().front();
-  const std::string& previous = trace.manifest().previous;
   std::error_code failed;
   auto path = std::filesystem::absolute(trace.path(), failed).lexically_normal();
   if (failed) return;
   if (!path.has_filename()) path = path.parent_path();
-  if (!is_before(path.parent_path(), previous, trace.manifest())) return;
-  print_stderr("ktracectl: what came before is in {}: {}\n", printable(previous),
-               printable(show_command({(path.parent_path() / previous).string(), path.string()})));
+  const std::filesystem::path directory = path.parent_path();
+  std::vector<std::string> names, paths = {path.string()};
+  std::string previous = trace.manifest().previous;
+  auto before = snapshot_before(directory, trace.manifest());
+  while (before && names.size() < kPreviousNamed) {
+    names.insert(names.begin(), previous);
+    paths.insert(paths.begin(), (directory / previous).string());
+    previous = before->manifest.previous;
+    before = snapshot_before(directory, before->manifest);
+  }
+  if (names.empty()) return;
+  print_stderr("ktracectl: what came before is in {}: {}\n",
+               printable(fmt::format("{}", fmt::join(names, ", "))),
+               printable(show_command(paths)));
 }
 
 void print_states(const History& history, StatesOf which) {

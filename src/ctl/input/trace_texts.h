@@ -36,7 +36,7 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 [[nodiscard]] KnownTasks known_tasks(const History& history);
 
 // If a snapshot is read alone and the one before it is beside it: prints on standard error that it
-// has what came before, and the command that shows both.
+// has what came before, as have at most 8 in a row before it, and the command that shows all.
 void print_previous(const History& history);
 
 // `notable`: those that are not complete, or in which some CPUs reach further back than others.

@@ -65,6 +65,18 @@ std::string furthest_span_text(const json& window) {
   return window.contains("furthest_ns") ? duration_text(end - std::min(begin, end)) : "-";
 }
 
+bool any_has_previous(const json& snapshots) {
+  return std::ranges::any_of(
+      snapshots, [](const json& snapshot) { return !text_at(snapshot, "previous").empty(); });
+}
+
+// The snapshot before one. `above`: the name in the row above, where it mostly is.
+std::string previous_name(const json& snapshot, const std::string& above, size_t name_width) {
+  const std::string previous = text_at(snapshot, "previous");
+  if (previous.empty()) return "-";
+  return previous == above ? "above" : cut_text(printable(previous), name_width);
+}
+
 // `differs`: with the column for how far CPUs differ.
 std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, bool differs,
                                 const Colours& colours) {
@@ -164,8 +176,16 @@ std::string table_text(const json& snapshots, size_t name_width, const Colours& 
   if (differs) add_headings(head, {"FURTHEST"}, true, colours);
   add_headings(head, {"RECORDS", "SIZE"}, true, colours);
   add_headings(head, {"STATE"}, false, colours);
+  const bool previous = any_has_previous(snapshots);
+  if (previous) add_headings(head, {"PREVIOUS"}, false, colours);
   Table table(std::move(head));
-  for (const json& snapshot : snapshots) table.add(row_of(snapshot, name_width, differs, colours));
+  std::string above;
+  for (const json& snapshot : snapshots) {
+    std::vector<Table::Cell> row = row_of(snapshot, name_width, differs, colours);
+    if (previous) row.push_back({previous_name(snapshot, above, name_width)});
+    table.add(std::move(row));
+    above = text_at(snapshot, "name");
+  }
   return table.text();
 }
 

@@ -333,6 +333,19 @@ TEST_F(ShowPrevious, NamesTheSnapshotBeforeAndTheCommandThatShowsBoth) {
   EXPECT_EQ(said({path("first one"), path("second")}), "") << "both are read";
 }
 
+TEST_F(ShowPrevious, NamesAllSnapshotsInARowBeforeIt) {
+  const json end = json::parse(read_file(path("second") + "/manifest.json"))["end_ns"];
+  write("third", end.get<uint64_t>());
+  set("third", {{"kind", "snapshot"}, {"previous", "second"}, {"since_ns", end}});
+  EXPECT_EQ(said({path("third")}),
+            fmt::format("what came before is in first one, second: ktracectl show '{}' {} {}",
+                        path("first one"), path("second"), path("third")));
+  std::filesystem::remove_all(path("first one"));
+  EXPECT_EQ(said({path("third")}),
+            fmt::format("what came before is in second: ktracectl show {} {}", path("second"),
+                        path("third")));
+}
+
 TEST_F(ShowPrevious, NamesTheSnapshotBeforeTheCurrentDirectory) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(path("second"));

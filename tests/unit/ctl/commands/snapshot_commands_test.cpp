@@ -181,6 +181,19 @@ TEST(SnapshotListView, ShowsCompletenessOrLosses) {
             "no snapshots\n");
 }
 
+TEST(SnapshotListView, ShowsWhichSnapshotIsBeforeEachIfAnyHasOne) {
+  json second = snapshot("two", json::array()), third = snapshot("three", json::array());
+  second["previous"] = "one";
+  third["previous"] = "one";
+  const json answer = {{"snapshots", {snapshot("one", json::array()), second, third}}};
+  EXPECT_EQ(
+      snapshot_list_view(answer, {}, Colours(false)),
+      "NAME   TAKEN (UTC)          FROM (s)    TO (s)  RECORDS       SIZE  STATE     PREVIOUS\n"
+      "one    2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  -\n"
+      "two    2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  above\n"
+      "three  2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  one\n");
+}
+
 TEST(SnapshotListView, ShowsWhichSnapshotsAreKept) {
   json kept = snapshot("one", json::array()), other = snapshot("two", json::array());
   kept["kept"] = true;
