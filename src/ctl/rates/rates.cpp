@@ -45,7 +45,8 @@ TopHeader header_of(const Reading& before, const Reading& now, std::string overh
                    .rates = rates_of(before.totals, now.totals, seconds_between(before, now)),
                    .overhead = std::move(overhead),
                    .flight_reach_ns = std::nullopt,
-                   .sessions = now.sessions.size()};
+                   .sessions = now.sessions.size(),
+                   .flight_saved_in = now.flight_saved_in};
   if (now.flight) header.flight_reach_ns = now.flight_reach_ns;
   return header;
 }

@@ -49,7 +49,12 @@ Reading reading_of(const json& status, uint64_t at_ns) {
                   .totals = hits_of(member(status, "totals")),
                   .sessions = {},
                   .flight = flag_at(flight, "enabled"),
-                  .flight_reach_ns = number_at(flight, "reach_ns")};
+                  .flight_reach_ns = number_at(flight, "reach_ns"),
+                  .flight_saved_in = {}};
+  const json& last = member(flight, "last_snapshot");
+  if (const uint64_t end = number_at(last, "end_ns");
+      end != 0 && end == number_at(flight, "since_ns"))
+    reading.flight_saved_in = text_at(last, "name");
   for (const auto& [name, event] : member(status, "events").items())
     if (const HitCounts hits = hits_of(event); flag_at(event, "enabled") || has_hits(hits))
       reading.events.emplace(name, hits);

@@ -48,7 +48,9 @@ size_t lines_below(size_t rows) { return rows >= 8 ? 1 : 0; }
 
 std::string reach_text(const TopHeader& header) {
   if (!header.flight_reach_ns) return "off";
-  return fmt::format("last {:.1f} s", static_cast<double>(*header.flight_reach_ns) / 1e9);
+  const std::string& saved = header.flight_saved_in;
+  return fmt::format("last {:.1f} s{}{}", static_cast<double>(*header.flight_reach_ns) / 1e9,
+                     saved.empty() ? "" : ", before that saved in snapshot ", printable(saved));
 }
 
 size_t line_columns(const TopLine& line) {

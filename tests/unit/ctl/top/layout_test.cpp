@@ -112,6 +112,15 @@ class TopLayout : public testing::Test {
   TopState state_;
 };
 
+TEST_F(TopLayout, NamesTheSnapshotThatHasWhatCameBefore) {
+  frame_.header.flight_reach_ns = 0;
+  frame_.header.flight_saved_in = "a\x1b";
+  EXPECT_NE(
+      plain_frame(frame_, state_)
+          .find("flight recorder: last 0.0 s, before that saved in snapshot a\\x1b  sessions: 3"),
+      std::string::npos);
+}
+
 TEST_F(TopLayout, FillsEighty24) {
   const auto lines = screen_of(frame_, state_, {.rows = 24, .columns = 80});
   expect_fits(lines, {.rows = 24, .columns = 80});
