@@ -21,6 +21,8 @@ uint32_t number_in(const std::optional<Field>& field, RecordView record) {
 
 bool Switch::next_may_stop_cpu() const {
   constexpr std::string_view kStopper = "migration/";
+  constexpr int32_t kHighestPrio = 0;
+  if (next_prio != kHighestPrio || (next_task != nullptr && next_task->tgid != next)) return false;
   const std::string_view comm = next_task == nullptr ? std::string_view() : next_task->comm();
   return comm.starts_with(kStopper) && comm.substr(kStopper.size()) == std::to_string(cpu);
 }
@@ -35,6 +37,7 @@ RunTracker::Plan RunTracker::plan_of(const Event& event) {
             .prev_pid = field_named(event, "prev_pid"),
             .prev_state = field_named(event, "prev_state"),
             .next_pid = field_named(event, "next_pid"),
+            .next_prio = field_named(event, "next_prio"),
             .parent_pid = field_named(event, "parent_pid"),
             .child_pid = field_named(event, "child_pid")};
   if (event.name == "sched_switch")
@@ -64,6 +67,7 @@ void RunTracker::on_switch(const Plan& plan, const RecordOrigin& from, RecordVie
                 .prev = number_in(plan.prev_pid, record),
                 .prev_state = number_in(plan.prev_state, record),
                 .next = number_in(plan.next_pid, record),
+                .next_prio = int_or_zero(plan.next_prio, record),
                 .names = names};
   if (change.prev != 0) change.prev_task = names.task_at(change.prev, change.ts);
   if (change.next != 0) change.next_task = names.task_at(change.next, change.ts);

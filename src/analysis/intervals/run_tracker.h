@@ -21,6 +21,7 @@ struct Switch {
   uint32_t prev = 0;  // threads; 0: the idle task
   uint32_t prev_state = 0;
   uint32_t next = 0;
+  int32_t next_prio = 0;      // kernel priority
   bool next_covered = false;  // every switch from and to it is in the trace
   bool prev_selected = true;  // is what it says about `prev` selected?
   bool next_selected = true;
@@ -33,7 +34,8 @@ struct Switch {
     return prev_state == kRunning || prev_state == kPreempted;
   }
   // Is `next` the thread that takes this CPU offline, when that is asked for? Nothing is traced on
-  // a CPU that is offline: the switch from this thread is missing then.
+  // a CPU that is offline: the switch from this thread is missing then. Every thread can take the
+  // name of that one, but only a privileged thread its priority.
   [[nodiscard]] bool next_may_stop_cpu() const;
   // Is this the last switch from `prev`?
   [[nodiscard]] bool prev_ended() const { return (prev_state & (kDead | kZombie)) != 0; }
@@ -97,7 +99,7 @@ class RunTracker : public Analysis {
   struct Plan {
     enum class Kind : uint8_t { other, switched, forked } kind = Kind::other;
     bool of_current = false;  // see ThreadCoverage::is_of_current()
-    std::optional<Field> prev_pid, prev_state, next_pid, parent_pid, child_pid;
+    std::optional<Field> prev_pid, prev_state, next_pid, next_prio, parent_pid, child_pid;
   };
   struct Source {
     EventTable<Plan> plans;

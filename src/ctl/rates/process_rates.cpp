@@ -114,8 +114,8 @@ void ProcessRates::count_run(const Running& running, uint64_t until_ns) {
 
 TopTable ProcessRates::take(uint64_t since_ns, uint64_t until_ns) {
   for (auto& [cpu, running] : running_) {
-    if (running.may_have_stopped_cpu) continue;  // counted when it is known to have gone on
-    count_run(running, until_ns);
+    // Whether such a thread still runs is unknown: of a long run only the last part is counted.
+    if (!running.may_have_stopped_cpu) count_run(running, until_ns);
     running.since_ns = std::max(running.since_ns, until_ns);
   }
   TopTable table{.columns = {{.title = "PROCESS", .is_text = true},

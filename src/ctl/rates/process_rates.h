@@ -51,7 +51,7 @@ class ProcessRates : public ActivityRates, public RunSink {
   // A thread that a CPU runs.
   struct Running {
     uint32_t tid = 0;       // 0: the idle task, or unknown
-    uint64_t since_ns = 0;  // what was before is counted
+    uint64_t since_ns = 0;  // nothing before it is still to be counted
     bool may_have_stopped_cpu = false;
   };
 

@@ -47,9 +47,10 @@ class RunTrackerTest : public DecoderTest {
   static constexpr int32_t kBash = 3352, kNginx = 812, kMake = 4000;
 
   RunTrackerTest() { tracker_.add_source(schema_, names_); }
-  void change(uint64_t ts, uint32_t cpu, int32_t from, int32_t to) {
-    const Bytes record = make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
-                                     rec_sched_switch{.prev_pid = from, .next_pid = to});
+  void change(uint64_t ts, uint32_t cpu, int32_t from, int32_t to, int32_t prio = 120) {
+    const Bytes record =
+        make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                    rec_sched_switch{.prev_pid = from, .next_pid = to, .next_prio = prio});
     tracker_.on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
   void lose(uint64_t ts, uint32_t cpu, uint64_t count = 7, uint16_t event = EVENT_sched_switch) {
@@ -106,12 +107,20 @@ TEST_F(RunTrackerTest, IgnoresLossesOfOtherEvents) {
 TEST_F(RunTrackerTest, KnowsOnlyTheBeginningOfTheRunThatMayHaveTakenItsCpuOffline) {
   constexpr int32_t kStopper = 24;
   learn(task_name(kStopper, 1, kStopper, "migration/1"));
-  change(100, 1, 0, kStopper);
+  change(100, 1, 0, kStopper, 0);
   change(110, 1, kStopper, 0);
-  change(200, 1, 0, kStopper);
+  change(200, 1, 0, kStopper, 0);
   tracker_.finish(300);
   EXPECT_THAT(log_.ran, ElementsAre("1: 100-110 24", "1: 110-200 0", "1: 200-? 24, then unseen"));
   EXPECT_THAT(log_.unknown, ElementsAre("1: 0-100 before trace", "1: 200-300 unseen"));
+}
+
+TEST_F(RunTrackerTest, KnowsTheRunOfAThreadThatHasOnlyTheNameOfTheOneThatTakesItsCpuOffline) {
+  constexpr int32_t kImpostor = 24;
+  learn(task_name(kImpostor, 1, kImpostor, "migration/1"));
+  change(100, 1, 0, kImpostor);
+  tracker_.finish(300);
+  EXPECT_THAT(log_.ran, ElementsAre("1: 100-300 24, then trace end"));
 }
 
 TEST_F(RunTrackerTest, KnowsNoRunAcrossAMissingSwitch) {

@@ -27,9 +27,9 @@ class ProcessRatesTest : public DecoderTest {
   void take_record(const Bytes& record, uint32_t cpu = 0) {
     rates_->on_record({.source = 0, .cpu = cpu}, RecordView(record.data()));
   }
-  void change(uint64_t ms, uint32_t cpu, int32_t from, int32_t to) {
+  void change(uint64_t ms, uint32_t cpu, int32_t from, int32_t to, int32_t prio = 120) {
     take_record(make_record(EVENT_sched_switch, ms * kMs, static_cast<uint32_t>(from),
-                            rec_sched_switch{.prev_pid = from, .next_pid = to}),
+                            rec_sched_switch{.prev_pid = from, .next_pid = to, .next_prio = prio}),
                 cpu);
   }
   void configure(const char* config) {
@@ -68,18 +68,29 @@ TEST_F(ProcessRatesTest, CountsNothingBeforeTheFirstInterval) {
 TEST_F(ProcessRatesTest, CountsTheThreadThatMayTakeItsCpuOfflineWhenItHasGoneOn) {
   constexpr int32_t kStopper = 24;
   learn(task_name(kStopper, 1, kStopper, "migration/1"));
-  change(0, 1, 0, kStopper);
+  change(0, 1, 0, kStopper, 0);
   change(100, 1, kStopper, 0);
   EXPECT_THAT(rows(0, 1000), ElementsAre("idle 1.0 -", "migration/1 1.0 10.0"));
-  change(1500, 1, 0, kStopper);
+  change(1500, 1, 0, kStopper, 0);
   EXPECT_THAT(rows(1000, 2000), ElementsAre("idle 1.0 -"));
   EXPECT_THAT(rows(2000, 3000), ElementsAre()) << "the CPU is offline";
   change(3500, 1, 0, kNginx);
   EXPECT_THAT(rows(3000, 4000), ElementsAre("idle 1.0 -", "nginx 0 50.0")) << "online again";
-  change(4200, 1, kNginx, kStopper);
+  change(4200, 1, kNginx, kStopper, 0);
   EXPECT_THAT(rows(4000, 4500), ElementsAre("nginx 2.0 40.0"));
   change(4600, 1, kStopper, 0);
-  EXPECT_THAT(rows(4500, 5500), ElementsAre("migration/1 1.0 40.0")) << "it has only run long";
+  EXPECT_THAT(rows(4500, 5500), ElementsAre("migration/1 1.0 10.0"))
+      << "only what lies in the interval";
+}
+
+TEST_F(ProcessRatesTest, CountsAThreadThatHasOnlyTheNameOfTheOneThatTakesItsCpuOffline) {
+  constexpr int32_t kImpostor = 24;
+  learn(task_name(kImpostor, 1, kImpostor, "migration/1"));
+  change(0, 1, 0, kImpostor);
+  EXPECT_THAT(rows(0, 1000), ElementsAre("idle 1.0 -", "migration/1 0 100.0"));
+  EXPECT_THAT(rows(1000, 2000), ElementsAre("migration/1 0 100.0"));
+  change(2500, 1, kImpostor, 0);
+  EXPECT_THAT(rows(2000, 3000), ElementsAre("migration/1 1.0 50.0"));
 }
 
 TEST_F(ProcessRatesTest, AddsTheTimesOfAllCpus) {
