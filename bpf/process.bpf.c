@@ -363,9 +363,9 @@ int cgroup_made(u64 *ctx)
 	if (!r)
 		return 0;
 	id = r->cgroup;
-	emit_cgroup(r);
 	if (bpf_map_update_elem(&cgroups, &id, r, BPF_ANY))
 		control.unkept_cgroups++;
+	emit_cgroup(r); /* a reader that begins before this has the path from the map */
 	return 0;
 }
 
