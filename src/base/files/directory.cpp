@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 
 std::unexpected<Error> cannot_read(const fs::path& directory, const std::error_code& error) {
   const bool missing = error == std::errc::no_such_file_or_directory ||
-                       error == std::errc::not_a_directory || error == std::errc::no_such_process;
+                       error == std::errc::not_a_directory || error == std::errc::no_such_process ||
+                       error == std::errc::no_such_device;
   const bool refused =
       error == std::errc::permission_denied || error == std::errc::operation_not_permitted;
   return fail(missing   ? ExitCode::data

@@ -10,7 +10,8 @@
 namespace ktraced {
 
 // Calls `visit` for each entry. Fails with ExitCode::data if the directory is missing (also: its
-// process has ended), with no_permission, or with io: it cannot be opened or read to its end.
+// process has ended, or its control group was removed), with no_permission, or with io: it cannot
+// be opened or read to its end.
 [[nodiscard]] Result<> for_each_entry(
     const std::filesystem::path& directory,
     const std::function<void(const std::filesystem::directory_entry&)>& visit);

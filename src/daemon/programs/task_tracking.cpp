@@ -76,7 +76,7 @@ void TaskTracking::begin() {
 void TaskTracking::check_names() {
   names_.check();
   const auto read = names_.check_cgroups(for_each_cgroup);
-  if (!read) spdlog::info("paths of control groups are not recorded: {}", read.error().message);
+  if (!read) spdlog::info("paths of control groups may be missing: {}", read.error().message);
   evict_threads(object_.control());
 }
 

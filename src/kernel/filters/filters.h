@@ -108,8 +108,9 @@ void evict_threads(struct control& control);
 [[nodiscard]] comm_pattern compile_comm(std::string_view pattern);
 
 // Visits every control group of the mounted part of the cgroup v2 hierarchy, with its id and its
-// path below the root of the hierarchy: "/system.slice". Groups that cannot be read are left out.
-// Fails with ExitCode::usage without a mount, and as for_each_line_of().
+// path below the root of the hierarchy: "/system.slice". Groups that are removed meanwhile are left
+// out. Fails as cgroup2_mount(); and, after it has visited the other groups, as for_each_entry() if
+// one cannot be read.
 [[nodiscard]] Result<> for_each_cgroup(
     const std::function<void(uint64_t id, const std::string& path)>& visit);
 

@@ -80,10 +80,10 @@ std::span<const Entry> entries_of(const Mapping& mapping, size_t count) {
 }  // namespace
 
 std::vector<rec_metadata_cgroup> ended_cgroups(std::span<const rec_metadata_cgroup> known,
-                                               const CgroupPaths& found) {
+                                               const CgroupPaths& found, const Result<>& walked) {
   constexpr uint64_t kRoot = 1;
   std::vector<rec_metadata_cgroup> ended;
-  if (!found.contains(kRoot)) return ended;
+  if (!walked || !found.contains(kRoot)) return ended;
   std::ranges::copy_if(known, std::back_inserter(ended),
                        [&](const auto& group) { return !found.contains(group.cgroup); });
   return ended;
@@ -155,17 +155,18 @@ Result<> KernelNames::check_cgroups(
   for_each_element<uint64_t, rec_metadata_cgroup>(
       cgroups_map_, [&](uint64_t, const auto& group) { known.push_back(group); });
   CgroupPaths found;
+  // Programs count meanwhile.
+  std::atomic_ref(control_.unkept_cgroups).store(0);
   const auto walked =
       walk([&](uint64_t id, const std::string& path) { found.insert_or_assign(id, path); });
-  if (!walked) return walked;
-  for (const rec_metadata_cgroup& group : ended_cgroups(known, found)) end_cgroup(group);
+  for (const rec_metadata_cgroup& group : ended_cgroups(known, found, walked)) end_cgroup(group);
   uint64_t unkept = 0;
   for (const auto& [id, path] : found) {
     const rec_metadata_cgroup group = cgroup_record(id, path);
     if (bpf_map_update_elem(cgroups_map_, &id, &group, BPF_NOEXIST) == -E2BIG) ++unkept;
   }
-  std::atomic_ref(control_.unkept_cgroups).store(unkept);
-  return {};
+  std::atomic_ref(control_.unkept_cgroups).fetch_add(unkept);
+  return walked;
 }
 
 // As the program cgroup_removed. The group ended some time before now.

@@ -19,10 +19,10 @@ namespace ktraced {
 using CgroupPaths = std::unordered_map<uint64_t, std::string>;
 
 // Those of the `known` control groups that do not exist any more, after a walk over the hierarchy
-// that has `found` what exists. None if it did not find the root of the hierarchy: then it has seen
-// only a part.
+// that has `found` what exists. None if the walk failed or did not find the root of the hierarchy:
+// then it has seen only a part.
 [[nodiscard]] std::vector<rec_metadata_cgroup> ended_cgroups(
-    std::span<const rec_metadata_cgroup> known, const CgroupPaths& found);
+    std::span<const rec_metadata_cgroup> known, const CgroupPaths& found, const Result<>& walked);
 
 // The name tables of the programs. Thread-safe.
 class KernelNames {
@@ -39,7 +39,8 @@ class KernelNames {
 
   // Compares the table of the control groups that exist with those that `walk` visits: for each of
   // them, it calls a function with id and path. Call it as soon as the programs are attached, which
-  // then keep the table. Returns what `walk` returns.
+  // then keep the table. Returns what `walk` returns; if that is an
+  // error, it adds the groups that were visited and ends none.
   Result<> check_cgroups(
       const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
       const;

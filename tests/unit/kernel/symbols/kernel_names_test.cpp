@@ -26,14 +26,18 @@ constexpr std::array kKnown = {rec_metadata_cgroup{.h = {}, .cgroup = 1, .path =
 
 TEST(EndedCgroups, AreThoseThatAWalkDoesNotFind) {
   const std::vector<rec_metadata_cgroup> ended =
-      ended_cgroups(kKnown, {{1, "/"}, {30, "/exists"}, {40, "/new"}});
+      ended_cgroups(kKnown, {{1, "/"}, {30, "/exists"}, {40, "/new"}}, {});
   EXPECT_THAT(paths(ended), ElementsAre("/ended"));
-  EXPECT_THAT(ended_cgroups(kKnown, {{1, "/"}, {20, "/ended"}, {30, "/exists"}}), IsEmpty());
+  EXPECT_THAT(ended_cgroups(kKnown, {{1, "/"}, {20, "/ended"}, {30, "/exists"}}, {}), IsEmpty());
 }
 
 TEST(EndedCgroups, AreNoneIfTheWalkSeesOnlyAPart) {
-  EXPECT_THAT(ended_cgroups(kKnown, {{30, "/exists"}}), IsEmpty());
-  EXPECT_THAT(ended_cgroups(kKnown, {}), IsEmpty());
+  EXPECT_THAT(ended_cgroups(kKnown, {{30, "/exists"}}, {}), IsEmpty());
+  EXPECT_THAT(ended_cgroups(kKnown, {}, {}), IsEmpty());
+}
+
+TEST(EndedCgroups, AreNoneIfTheWalkFailed) {
+  EXPECT_THAT(ended_cgroups(kKnown, {{1, "/"}}, fail(ExitCode::io, "no memory")), IsEmpty());
 }
 
 }  // namespace
