@@ -110,9 +110,10 @@ TEST(Snapshot, NamesTheOneBeforeIt) {
   EXPECT_EQ(previous["second"], "first");
   EXPECT_EQ(previous["third"], "second");
   for (const json& snapshot : list)
-    if (snapshot["reason"] == "SIGUSR1")
+    if (snapshot["reason"] == "SIGUSR1") {
       EXPECT_TRUE(daemon.logged(fmt::format("ktracectl show {} {}", (directory / "second").string(),
                                             snapshot["path"].get<std::string>())));
+    }
 
   const Finished shown = daemon.ctl({"show", directory / "second"});
   EXPECT_THAT(shown.err, HasSubstr("what came before is in first: ktracectl show "));
