@@ -113,7 +113,7 @@ class ManPages(unittest.TestCase):
         self.assertGreater(found, 40)
 
     def test_refer_only_to_pages_that_exist(self):
-        known = {path.name for path in PAGES.iterdir()} | {"bpf.2"}
+        known = {path.name for path in PAGES.iterdir()} | {"bpf.2", "sd_listen_fds.3", "systemd.socket.5"}
         for page in pages():
             for name, section in re.findall(r"([\w.-]+)\((\d)\)", text_of(page.name).partition("NAME")[2].rpartition("\n\n")[0]):
                 self.assertIn(f"{name}.{section}", known, page.name)

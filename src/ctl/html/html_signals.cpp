@@ -2,7 +2,6 @@
 #include "ctl/html/html_signals.h"
 
 #include "ctl/reports/actor_json.h"
-#include "ctl/reports/first_rows.h"
 #include "schema/names.h"
 
 namespace ktraced {

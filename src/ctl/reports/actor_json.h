@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads and processes in reports: unknown values are null, and "?" in text.
+// The JSON of reports: their rows, and threads and processes, of which unknown values are null, and
+// "?" in text.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/text/json_access.h"
 #include "ctl/terminal/table.h"
@@ -50,6 +55,21 @@ namespace ktraced {
   std::string name = actor_name_cell(actor).text;
   if (member(actor, "pid").is_null()) return name;
   return fmt::format("{} {}", name, number_at(actor, "pid"));
+}
+
+// {"rows","of"}: at most `top` of the rows in the order of `before`, each as `make` makes it, and
+// the number of all.
+template <class Row, class Before, class Make>
+[[nodiscard]] nlohmann::json first_rows(const std::vector<Row>& all, uint64_t top, Before before,
+                                        Make make) {
+  std::vector<const Row*> rows;
+  rows.reserve(all.size());
+  for (const Row& row : all) rows.push_back(&row);
+  const size_t shown = std::min<size_t>(rows.size(), top);
+  std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) { return before(*a, *b); });
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < shown; ++i) list.push_back(make(*rows[i]));
+  return {{"rows", std::move(list)}, {"of", rows.size()}};
 }
 
 }  // namespace ktraced

@@ -11,7 +11,6 @@
 
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
-#include "ctl/reports/first_rows.h"
 
 namespace ktraced {
 namespace {
