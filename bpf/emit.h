@@ -148,78 +148,84 @@ static __always_inline u32 matching_of_current(u32 sessions, struct task_struct 
  * the current task is asked for again, so that it need not be kept across their calls.
  */
 #define DEFINE_EVENT(...) DEFINE_EVENT_OF(__VA_ARGS__)
-#define DEFINE_EVENT_OF(name, matched_by, matching, other, ...)                                              \
-	DECLARE_RECORD(name, matched_by)                                                                     \
-	static __always_inline void fill_##name(__VA_ARGS__);                                                \
-	static __always_inline bool record_##name(const struct hit *hit, const struct control *c)            \
-	{                                                                                                    \
-		void *place = begin_direct(hit->current, c, EVENT_##name, sizeof(struct rec_##name));        \
-		struct rec_##name r = {};                                                                    \
-                                                                                                             \
-		if (!place)                                                                                  \
-			return false;                                                                        \
-		fill_##name(&r, hit);                                                                        \
-		store_fields(place, &r.h, sizeof(r));                                                        \
-		return true;                                                                                 \
-	}                                                                                                    \
-	static __always_inline int emit_##name(const struct hit *hit, u32 sessions)                          \
-	{                                                                                                    \
-		struct rec_##name r = {};                                                                    \
-		u32 session;                                                                                 \
-                                                                                                             \
-		fill_##name(&r, hit);                                                                        \
-		session = only_stream(sessions);                                                             \
-		if (session)                                                                                 \
-			return stream_put(bpf_ktime_get_boot_ns(), &r.h, EVENT_##name, sizeof(r),            \
-					  current_task(), session);                                          \
-		return EMIT(name, &r, sessions);                                                             \
-	}                                                                                                    \
-	static __always_inline int match_##name(struct hit *hit, u32 sessions)                               \
-	{                                                                                                    \
-		sessions = matching(sessions, hit->current, hit->args, other);                               \
-		if (!sessions)                                                                               \
-			return 0;                                                                            \
-		hit->current = current_task();                                                               \
-		return emit_##name(hit, sessions);                                                           \
-	}                                                                                                    \
-	static __noinline int unstored_##name(u64 *ctx)                                                      \
-	{                                                                                                    \
-		struct hit hit = { ctx, current_task() };                                                    \
-		u32 way = event_way(&control, EVENT_##name);                                                 \
-                                                                                                             \
-		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, way & WAY_BESIDE));       \
-	}                                                                                                    \
-	static __noinline int beside_##name(u64 *ctx)                                                        \
-	{                                                                                                    \
-		struct hit hit = { ctx, current_task() };                                                    \
-		const struct control *c = &control;                                                          \
-		struct rec_##name r = {};                                                                    \
-		struct record *place;                                                                        \
-		u32 way, sessions;                                                                           \
-                                                                                                             \
-		barrier_var(c);                                                                              \
-		way = event_way(c, EVENT_##name);                                                            \
-		if (!(way & WAY_BESIDE) || !(place = begin_direct(hit.current, c, EVENT_##name, sizeof(r)))) \
-			return unstored_##name(ctx);                                                         \
-		set_header(&r.h, place->ts, EVENT_##name, place->size, hit.current);                         \
-		fill_##name(&r, &hit);                                                                       \
-		store_fields(place, &r.h, sizeof(r));                                                        \
-		sessions = count_by(way, EVENT_##name, hit.current, false) & ~WAY_RECORDER;                  \
-		sessions = matching(sessions, hit.current, ctx, other);                                      \
-		return sessions ? stream_copy(&r.h, EVENT_##name, sizeof(r), sessions) : 0;                  \
-	}                                                                                                    \
-	static __always_inline int run_##name(u64 *ctx)                                                      \
-	{                                                                                                    \
-		struct hit hit = { ctx, current_task() };                                                    \
-		const struct control *c = load_control();                                                    \
-		u32 way;                                                                                     \
-                                                                                                             \
-		way = event_way(c, EVENT_##name);                                                            \
-		if (__builtin_expect(way >= WAY_DIRECT, 1) && record_##name(&hit, c))                        \
-			return 0;                                                                            \
-		if (way >= WAY_BESIDE)                                                                       \
-			return beside_##name(ctx);                                                           \
-		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, false));                  \
+#define DEFINE_EVENT_OF(name, matched_by, matching, other, ...)                                             \
+	DECLARE_RECORD(name, matched_by)                                                                    \
+	static __always_inline void fill_##name(__VA_ARGS__);                                               \
+	static __always_inline bool record_##name(const struct hit *hit, const struct control *c)           \
+	{                                                                                                   \
+		struct rec_##name r = {};                                                                   \
+		void *place;                                                                                \
+                                                                                                            \
+		begin_record(&r.h, sizeof(r), true);                                                        \
+		place = begin_direct(hit->current, c, EVENT_##name, sizeof(r), &r.h);                       \
+		if (!place)                                                                                 \
+			return false;                                                                       \
+		fill_##name(&r, hit);                                                                       \
+		store_fields(place, &r.h, sizeof(r));                                                       \
+		return true;                                                                                \
+	}                                                                                                   \
+	static __always_inline int emit_##name(const struct hit *hit, u32 sessions)                         \
+	{                                                                                                   \
+		struct rec_##name r = {};                                                                   \
+		u32 session;                                                                                \
+                                                                                                            \
+		begin_record(&r.h, sizeof(r), false);                                                       \
+		fill_##name(&r, hit);                                                                       \
+		session = only_stream(sessions);                                                            \
+		if (session)                                                                                \
+			return stream_put(bpf_ktime_get_boot_ns(), &r.h, EVENT_##name, sizeof(r),           \
+					  current_task(), session);                                         \
+		return emit_at(bpf_ktime_get_boot_ns(), &r.h, EVENT_##name, sizeof(r), size_of_begun(&r.h), \
+			       sessions);                                                                   \
+	}                                                                                                   \
+	static __always_inline int match_##name(struct hit *hit, u32 sessions)                              \
+	{                                                                                                   \
+		sessions = matching(sessions, hit->current, hit->args, other);                              \
+		if (!sessions)                                                                              \
+			return 0;                                                                           \
+		hit->current = current_task();                                                              \
+		return emit_##name(hit, sessions);                                                          \
+	}                                                                                                   \
+	static __noinline int unstored_##name(u64 *ctx)                                                     \
+	{                                                                                                   \
+		struct hit hit = { ctx, current_task() };                                                   \
+		u32 way = event_way(&control, EVENT_##name);                                                \
+                                                                                                            \
+		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, way & WAY_BESIDE));      \
+	}                                                                                                   \
+	static __noinline int beside_##name(u64 *ctx)                                                       \
+	{                                                                                                   \
+		struct hit hit = { ctx, current_task() };                                                   \
+		const struct control *c = &control;                                                         \
+		struct rec_##name r = {};                                                                   \
+		struct record *place;                                                                       \
+		u32 way, sessions;                                                                          \
+                                                                                                            \
+		begin_record(&r.h, sizeof(r), true);                                                        \
+		barrier_var(c);                                                                             \
+		way = event_way(c, EVENT_##name);                                                           \
+		if (!(way & WAY_BESIDE) ||                                                                  \
+		    !(place = begin_direct(hit.current, c, EVENT_##name, sizeof(r), &r.h)))                 \
+			return unstored_##name(ctx);                                                        \
+		set_header(&r.h, place->ts, EVENT_##name, size_of_begun(&r.h), hit.current);                \
+		fill_##name(&r, &hit);                                                                      \
+		store_fields(place, &r.h, sizeof(r));                                                       \
+		sessions = count_by(way, EVENT_##name, hit.current, false) & ~WAY_RECORDER;                 \
+		sessions = matching(sessions, hit.current, ctx, other);                                     \
+		return sessions ? stream_copy(&r.h, EVENT_##name, sizeof(r), sessions) : 0;                 \
+	}                                                                                                   \
+	static __always_inline int run_##name(u64 *ctx)                                                     \
+	{                                                                                                   \
+		struct hit hit = { ctx, current_task() };                                                   \
+		const struct control *c = load_control();                                                   \
+		u32 way;                                                                                    \
+                                                                                                            \
+		way = event_way(c, EVENT_##name);                                                           \
+		if (__builtin_expect(way >= WAY_DIRECT, 1) && record_##name(&hit, c))                       \
+			return 0;                                                                           \
+		if (way >= WAY_BESIDE)                                                                      \
+			return beside_##name(ctx);                                                          \
+		return match_##name(&hit, count_by(way, EVENT_##name, hit.current, false));                 \
 	}
 
 #endif

@@ -184,6 +184,18 @@ static __always_inline u32 size_and_context(u32 size, bool often)
 	return size + (often ? read_context(source) : (u32)context_now());
 }
 
+/* Keeps that in a record on the stack, until the header is set: the programs of catchers have no more room
+ * there. */
+static __always_inline void begin_record(struct record *r, u32 size, bool often)
+{
+	*(volatile u16 *)&r->size = size_and_context(size, often);
+}
+
+static __always_inline u32 size_of_begun(const struct record *r)
+{
+	return *(const volatile u16 *)&r->size;
+}
+
 /* Ancestors of a control group: pointers since 6.1 (7f203bc89eb6), ids before. */
 struct cgroup___before_6_1 {
 	u64 ancestor_ids[1];

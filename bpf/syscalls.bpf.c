@@ -102,19 +102,21 @@ static __always_inline int record_completed(const struct hit *hit, u64 entered, 
 	u32 session = only_stream(sessions);
 	u64 now = bpf_ktime_get_boot_ns();
 
+	begin_record(&r.h, sizeof(r), false);
 	fill_completed(&r, hit, entered, now);
 	if (session)
 		return stream_put(now, &r.h, EVENT_sys_completed, sizeof(r), hit->current, session);
-	return emit_at(now, &r.h, EVENT_sys_completed, sizeof(r), size_and_context(sizeof(r), false), sessions);
+	return emit_at(now, &r.h, EVENT_sys_completed, sizeof(r), size_of_begun(&r.h), sessions);
 }
 
 static __always_inline bool record_completed_directly(const struct hit *hit, const struct control *c,
 						      u64 entered)
 {
-	struct record *place =
-		begin_direct(hit->current, c, EVENT_sys_completed, sizeof(struct rec_sys_completed));
 	struct rec_sys_completed r = {};
+	struct record *place;
 
+	begin_record(&r.h, sizeof(r), true);
+	place = begin_direct(hit->current, c, EVENT_sys_completed, sizeof(r), &r.h);
 	if (!place)
 		return false;
 	fill_completed(&r, hit, entered, place->ts);

@@ -84,11 +84,11 @@ static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32
 }
 
 /* Where to store the record of a hit for the recorder without further checks; its header is
- * already there. Null if the daemon makes the hit, or this CPU has no ring. */
+ * already there. Null if the daemon makes the hit, or this CPU has no ring. `begun`: see begin_record(). */
 static __always_inline void *begin_direct(struct task_struct *current, const struct control *c, u32 id,
-					  u32 size)
+					  u32 size, const struct record *begun)
 {
-	u32 places = layout.flight_places, place, of_header;
+	u32 places = layout.flight_places, place;
 	struct record *r;
 	void *data;
 	u64 ts;
@@ -100,18 +100,16 @@ static __always_inline void *begin_direct(struct task_struct *current, const str
 		if (!place)
 			return NULL;
 		data = arena_at(place);
-		of_header = size_and_context(size, true);
 		ts = bpf_ktime_get_boot_ns(); /* late: less has to be kept across the call */
 		r = flight_reserve(data, mask_in_arena(data), id, size);
 	} else {
 		data = flight_in_map(c, this_cpu(current));
 		if (!data)
 			return NULL;
-		of_header = size_and_context(size, true);
 		ts = bpf_ktime_get_boot_ns();
 		r = flight_reserve(data, layout.flight_mask, id, size);
 	}
-	set_header(r, ts, id, of_header, current);
+	set_header(r, ts, id, size_of_begun(begun), current);
 	return r;
 }
 

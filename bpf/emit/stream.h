@@ -49,8 +49,8 @@ static __always_inline bool buffer_output(struct session_state *state, u32 sessi
 }
 
 /* Stores the record for one of these sessions, and returns the others. `in_arena` is constant: what kind the
- * stream rings are. `id` has 64 bits, so that the compiler keeps it once: the programs of strings have no more
- * room on the stack. */
+ * stream rings are. `size`: of the record, and in the arena with its context. `id` has 64 bits, so that the
+ * compiler keeps it once: the programs of strings have no more room on the stack. */
 static __always_inline u32 store_for_first(struct record *r, u64 id, u32 size, u32 cpu, u32 sessions,
 					   bool in_arena)
 {
@@ -60,7 +60,8 @@ static __always_inline u32 store_for_first(struct record *r, u64 id, u32 size, u
 
 	if (state && id < EVENT_ID_MAX)
 		account(state, id,
-			in_arena ? ring_output(index, r, size) : buffer_output(state, session, index, r, size));
+			in_arena ? ring_output(index, r, id, size)
+				 : buffer_output(state, session, index, r, size));
 	return sessions ^ bit;
 }
 
@@ -72,13 +73,13 @@ static __always_inline u32 stream_sessions(u32 sessions)
 }
 
 /* Functions of their own: one copy of each serves all programs. */
-static __noinline int ring_store(struct record *r, u64 id, u32 size, u32 cpu, u32 sessions)
+static __noinline int ring_store(struct record *r, u64 id, u32 of_header, u32 cpu, u32 sessions)
 {
 	struct bpf_iter_num streams; /* the verifier follows this loop twice, and not for each session */
 
 	bpf_iter_num_new(&streams, SESSION_RECORDER + 1, SESSIONS_MAX);
 	while (bpf_iter_num_next(&streams) && (sessions = stream_sessions(sessions)))
-		sessions = store_for_first(r, id, size, cpu, sessions, true);
+		sessions = store_for_first(r, id, of_header, cpu, sessions, true);
 	bpf_iter_num_destroy(&streams);
 	return done();
 }
@@ -94,7 +95,8 @@ static __noinline int buffer_store(struct record *r, u64 id, u32 size, u32 cpu, 
 static __always_inline int stream_store(struct record *r, u32 id, u32 size, u32 cpu, u32 sessions)
 {
 	if (features.arena)
-		return ring_store(r, id, size, cpu, sessions);
+		/* The verifier knows no bound of a size that it has not seen computed. */
+		return ring_store(r, id, size + (size_of_begun(r) & RECORD_CONTEXT), cpu, sessions);
 	mention_arena();
 	return buffer_store(r, id, size, cpu, sessions);
 }
@@ -119,7 +121,6 @@ static __always_inline void store_fields(void *place, const struct record *r, u3
 static __always_inline void ring_put(struct session_state *state, u32 index, u64 ts, const struct record *r,
 				     u32 id, u32 size, struct task_struct *current)
 {
-	u32 last = id | size_and_context(size, false) << 16;
 	struct stream_place place = ring_reserve(index, size);
 
 	account(state, id, place.record);
@@ -128,7 +129,7 @@ static __always_inline void ring_put(struct session_state *state, u32 index, u64
 	place.record->ts = ts;
 	place.record->tid = current->pid;
 	store_fields(place.record, r, size);
-	ring_commit(&place, last);
+	ring_commit(&place, id_and_size(id, size_of_begun(r)));
 }
 
 /* Stores a record in a BPF ring buffer. `size` is constant. What was reserved must be submitted:
@@ -136,7 +137,6 @@ static __always_inline void ring_put(struct session_state *state, u32 index, u64
 static __always_inline void buffer_put(struct session_state *state, u32 session, u32 index, u64 ts,
 				       const struct record *r, u32 id, u32 size, struct task_struct *current)
 {
-	u32 of_header = size_and_context(size, false);
 	void *ring = bpf_map_lookup_elem(&stream_rings, &index);
 	struct record *place = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
 	u64 wakeup;
@@ -145,13 +145,13 @@ static __always_inline void buffer_put(struct session_state *state, u32 session,
 	if (!place)
 		return;
 	wakeup = wakeup_flag(state, session, size);
-	set_header(place, ts, id, of_header, current);
+	set_header(place, ts, id, size_of_begun(r), current);
 	store_fields(place, r, size);
 	bpf_ringbuf_submit(place, wakeup);
 }
 
-/* Stores a record of this thread in the stream ring of one session. Of its header, only what is
- * passed here counts. Without room, the record counts as dropped. */
+/* Stores a record that was begun in the stream ring of one session. Of its header, only the size counts beside
+ * what is passed here. Without room, the record counts as dropped. */
 static __always_inline int stream_put(u64 ts, const struct record *r, u32 id, u32 size,
 				      struct task_struct *current, u32 session)
 {

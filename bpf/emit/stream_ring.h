@@ -49,10 +49,10 @@ static __always_inline void wake_reader(void)
 	bpf_ringbuf_output(&stream_wakeups, (void *)&layout.zero, sizeof(layout.zero), BPF_RB_FORCE_WAKEUP);
 }
 
-/* The members `id` and `size` of a record, as one word. */
-static __always_inline u32 id_and_size(const struct record *r)
+/* The members `id` and `size` of a record, as one word. `of_header`: see size_and_context(). */
+static __always_inline u32 id_and_size(u32 id, u32 of_header)
 {
-	return r->id | (u32)r->size << 16;
+	return id | of_header << 16;
 }
 
 /* The record is whole, except for this word. A reader that sees the size sees everything else: the
@@ -65,11 +65,12 @@ static __always_inline void ring_commit(const struct stream_place *place, u32 wo
 		wake_reader();
 }
 
-/* Stores a whole record of any size. False: there is no room, or no ring. */
-static __noinline bool ring_output(u32 index, const struct record *r, u32 size)
+/* Stores a whole record of any size. False: there is no room, or no ring. `of_header`: see size_and_context().
+ */
+static __noinline bool ring_output(u32 index, const struct record *r, u32 id, u32 of_header)
 {
+	u32 size = of_header & ~(u32)RECORD_CONTEXT, last = id_and_size(id, of_header);
 	struct stream_place place = ring_reserve(index, size);
-	u32 last = id_and_size(r);
 
 	if (!place.record)
 		return false;
