@@ -34,6 +34,10 @@ namespace ktraced {
 [[nodiscard]] std::string_view signal_name(int32_t signal);
 // "SI_USER", or a code of that signal: "SEGV_MAPERR".
 [[nodiscard]] std::string_view signal_code_name(int32_t signal, int32_t code);
+// Did the kernel send a signal with this si_code, whatever ran then? A fault, the end of a child, a
+// timer, or a descriptor that is ready. Not a message queue: the process that ran has sent the
+// message.
+[[nodiscard]] bool sent_by_kernel(int32_t code);
 // Flags of sigaction(2).
 [[nodiscard]] const std::vector<FlagName>& sa_flag_table();
 // Codes with a name; `signal` 0: of any signal.

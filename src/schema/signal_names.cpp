@@ -120,6 +120,10 @@ std::string_view signal_code_name(int32_t signal, int32_t code) {
   return found == std::end(kCodes) ? std::string_view() : found->name;
 }
 
+// Of the codes that are not positive the kernel itself sends SI_TIMER, from an interrupt, and
+// SI_SIGIO, which stands for a code of SIGPOLL in signals that have codes of their own.
+bool sent_by_kernel(int32_t code) { return code > 0 || code == SI_TIMER || code == SI_SIGIO; }
+
 // From include/uapi/asm-generic/signal-defs.h, and SA_RESTORER of x86.
 const std::vector<FlagName>& sa_flag_table() {
   static const std::vector<FlagName> flags = {

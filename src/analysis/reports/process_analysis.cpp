@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
+#include "schema/names.h"
 #include "trace/packet/word_text.h"
 
 namespace ktraced {
@@ -217,7 +218,7 @@ void ProcessAnalysis::on_signal(const Item& item) {
   Signals& signals = signals_[number];
   if (signals.size() >= kMaxSignals) return;
   SentSignal sent{.ts = record.ts(),
-                  .by_kernel = int_or_zero(plan.code, record) > 0,
+                  .by_kernel = sent_by_kernel(int_or_zero(plan.code, record)),
                   .tid = record.tid(),
                   .from = {}};
   if (const ProcessRow* sender = row_in(item, record.tid())) sent.from = ref_to(*sender);

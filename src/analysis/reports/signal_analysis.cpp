@@ -7,7 +7,6 @@
 namespace ktraced {
 namespace {
 
-constexpr int32_t kOfTimer = -2;    // SI_TIMER
 constexpr uint64_t kNoHandler = 1;  // SIG_DFL and SIG_IGN are at most this
 
 // Signal numbers have 7 bits, processes of this analysis fewer than 28.
@@ -64,7 +63,7 @@ std::optional<uint32_t> SignalAnalysis::process_of(uint32_t tid, uint64_t ts,
 void SignalAnalysis::on_generated(const Plan& plan, RecordView record, const NameTable& names) {
   const int32_t signal = int_or_zero(plan.sig, record), code = int_or_zero(plan.code, record);
   const auto target = static_cast<uint32_t>(value_or_zero(plan.pid, record));
-  const bool by_kernel = code > 0 || code == kOfTimer;
+  const bool by_kernel = sent_by_kernel(code);
   const auto to = process_of(target, record.ts(), names);
   const auto from = by_kernel ? std::nullopt : process_of(record.tid(), record.ts(), names);
   const bool fits = to && (by_kernel || from);

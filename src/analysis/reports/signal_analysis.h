@@ -48,8 +48,8 @@ struct ReceivedSignals {
   uint64_t first_ns = 0;  // time of the first
 };
 
-// Sums up the selected signal_generate and signal_deliver. The sender is the process that ran then;
-// signals with a positive code and those of timers come from the kernel, whatever ran. Memory: at
+// Sums up the selected signal_generate and signal_deliver. The sender is the process that ran then,
+// if the signal was not sent_by_kernel(). Memory: at
 // most `max_rows` rows in each table, and twice as many processes.
 class SignalAnalysis : public Analysis {
  public:

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <initializer_list>
 
 #include "bpf/records.h"
 
@@ -89,6 +90,15 @@ TEST(SignalNames, ResolveCodesBySignal) {
   EXPECT_EQ(signal_code_name(SIGCHLD, CLD_KILLED), "CLD_KILLED");
   EXPECT_EQ(signal_code_name(SIGFPE, FPE_INTDIV), "FPE_INTDIV");
   EXPECT_EQ(signal_code_name(SIGUSR1, 1), "") << "positive codes of this signal have no meaning";
+}
+
+TEST(SignalNames, KnowWhichCodesAreOfTheKernel) {
+  for (const int code :
+       std::initializer_list<int>{SI_KERNEL, SEGV_MAPERR, CLD_EXITED, POLL_IN, SI_TIMER, SI_SIGIO})
+    EXPECT_TRUE(sent_by_kernel(code)) << code;
+  for (const int code :
+       std::initializer_list<int>{SI_USER, SI_QUEUE, SI_TKILL, SI_MESGQ, SI_ASYNCIO})
+    EXPECT_FALSE(sent_by_kernel(code)) << code;
 }
 
 TEST(SignalNames, NameResults) {

@@ -222,6 +222,14 @@ TEST_F(ProcessAnalysisTest, KnowsSignalsOfTheKernelAndVictimsOfTheOomKiller) {
   EXPECT_TRUE(process(kMake).oom_victim);
 }
 
+TEST_F(ProcessAnalysisTest, ATimerIsTheKernelsWhateverRanWhenItExpired) {
+  constexpr int32_t kOfTimer = -2;
+  signal(110, 812, kChild, kSigterm, kOfTimer);
+  exit(150, kChild, kSigterm, true);
+  ASSERT_TRUE(process(kChild).killer);
+  EXPECT_TRUE(process(kChild).killer->by_kernel);
+}
+
 TEST_F(ProcessAnalysisTest, TheSenderIsUnknownWithoutItsEvent) {
   exit(150, kChild, kSigterm, true);
   EXPECT_EQ(process(kChild).exit_code, kSigterm);
