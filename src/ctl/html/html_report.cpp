@@ -86,7 +86,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   const ReportFacts facts = input.facts({});
   const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
   const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
-  const ReportFacts of_processes = input.facts(kProcessNeeds), of_files = input.facts(kFileNeeds);
+  const ReportFacts of_processes = process_facts(input), of_files = input.facts(kFileNeeds);
   if (const auto tasks = input.lives(false)) analyses.processes.complete(*tasks);
   analyses.finish(of_kmem);
   ReportCommand command;

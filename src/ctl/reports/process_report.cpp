@@ -190,6 +190,14 @@ std::vector<std::string> process_sort_keys() {
   return keys;
 }
 
+ReportFacts process_facts(ReportInput& input) {
+  ReportFacts facts = input.facts(kProcessNeeds);
+  if (!facts.commands_complete)
+    facts.caveats.emplace_back(
+        "command lines of processes may be missing: they were not read in time");
+  return facts;
+}
+
 json process_report(const ProcessAnalysis& analysis, const ReportCommand& command,
                     const ReportFacts& facts) {
   const auto* key = std::ranges::find(

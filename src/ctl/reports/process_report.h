@@ -21,6 +21,9 @@ inline const std::vector<std::string> kProcessNeeds = {"sched_switch", "sched_pr
                                                        "sched_process_exec", "sched_process_exit",
                                                        "signal_generate"};
 
+// The facts beside it, of an input that is read.
+[[nodiscard]] ReportFacts process_facts(ReportInput& input);
+
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json process_report(const ProcessAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);

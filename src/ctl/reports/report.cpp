@@ -81,10 +81,7 @@ Result<json> summary(const Making& making) {
 Result<json> processes(const Making& making) {
   ProcessAnalysis analysis;
   return read_and_make(making, analysis, [&] {
-    making.facts = making.input.facts(kProcessNeeds);
-    if (!making.facts.commands_complete)
-      making.facts.caveats.emplace_back(
-          "command lines of processes may be missing: they were not read in time");
+    making.facts = process_facts(making.input);
     if (const auto tasks = making.input.lives(false)) analysis.complete(*tasks);
     analysis.finish(making.facts.end_ns);
     return process_report(analysis, making.command, making.facts);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ctl/html/html_template.h"
+#include "trace/metadata/lost_names.h"
 #include "unit/ctl/reports/report_fixture.h"
 #include "unit/support/call_string.h"
 #include "unit/support/uneven_snapshot.h"
@@ -115,6 +116,19 @@ TEST_F(HtmlReport, ContainsTheOtherReports) {
     alone.erase("sources");
     EXPECT_EQ(alone, data[name]) << name;
   }
+}
+
+TEST_F(HtmlReport, SaysThatCommandLinesMayBeMissing) {
+  TraceSpec spec = busy();
+  spec.names.push_back(unread_commands_record());
+  const std::string trace = write(spec);
+  make({trace});
+  ASSERT_TRUE(result_) << result_.error().message;
+  const json data = json::parse(text());
+  EXPECT_THAT(data["processes"]["caveats"].dump(), HasSubstr("command lines of processes"));
+  EXPECT_EQ(data["processes"]["caveats"],
+            report(ReportCommand::Kind::processes, {trace})["caveats"]);
+  EXPECT_THAT(data["caveats"].dump(), Not(HasSubstr("command lines of processes")));
 }
 
 TEST_F(HtmlReport, IsOfTheWindowThatAllCpusHave) {
