@@ -32,7 +32,8 @@ void ThreadTimeline::on_record(const RecordOrigin& from, RecordView record) {
   if (plan == nullptr || plan->kind != Plan::Kind::woken) return;
   wakeups_ = true;
   const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
-  if (tid == 0 || !is_selected(from, record, tid)) return;
+  if (tid == 0) return;
+  if (!is_selected(from, record, tid)) return leave(tid);
   name(tid, source.names->task_at(tid, record.ts()));
   on_woken(tid, record.ts());
 }
@@ -46,14 +47,21 @@ void ThreadTimeline::on_woken(uint32_t tid, uint64_t ts) {
   if (!off->runnable) off->runnable = ts;
 }
 
+// What a thread does is not known any more: the selection leaves out how it goes on.
+void ThreadTimeline::leave(uint32_t tid) {
+  if (const auto found = lanes_.find(tid); found != lanes_.end()) now_[found->second].off.reset();
+}
+
 void ThreadTimeline::on_loss(const LossItem& loss) {
   const Plan* plan = sources_[loss.source].plans.find(loss.event_id);
   if (plan != nullptr && plan->kind != Plan::Kind::other) continuity_.lose(loss.cpu);
 }
 
 void ThreadTimeline::on_config_change(uint64_t /*ts*/, const TraceConfig& config) {
-  if (config_ && !config.same_for(*config_, kStateEvents))
+  if (config_ && !config.same_for(*config_, kStateEvents)) {
     continuity_.interrupt(Unknown::config_change);
+    wakeups_ = false;
+  }
   config_ = config;
 }
 
@@ -77,7 +85,8 @@ void ThreadTimeline::on_switch(const Switch& what) {
       if (what.prev_runnable()) now.off->runnable = what.ts;
     }
   }
-  if (what.next == 0 || !what.next_selected) return;
+  if (what.next == 0) return;
+  if (!what.next_selected) return leave(what.next);
   name(what.next, what.next_task);
   const auto lane = lane_of(what.next);
   if (!lane) return;
@@ -99,11 +108,13 @@ void ThreadTimeline::add_off_cpu(uint32_t lane, const OffCpu& off, uint64_t end_
   add_state(lane, runnable, end_ns, ThreadState::runnable);
 }
 
-// Without wake-ups it is not known whether a thread still sleeps.
+// Without wake-ups it is not known whether a thread still sleeps. One that is runnable stays so
+// until it runs.
 void ThreadTimeline::finish(uint64_t end_ns) {
   for (uint32_t lane = 0; lane < now_.size(); ++lane) {
     const Now& now = now_[lane];
-    if (now.off && now.covered && wakeups_) add_off_cpu(lane, *now.off, end_ns);
+    if (now.off && now.covered && (wakeups_ || now.off->runnable))
+      add_off_cpu(lane, *now.off, end_ns);
   }
 }
 

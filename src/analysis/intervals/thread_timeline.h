@@ -72,9 +72,9 @@ class ThreadTimeline : public Analysis, public CallSink, public RunSink {
   [[nodiscard]] const TimelineSlices& states() const { return states_; }
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
   [[nodiscard]] const std::vector<Kind>& kinds() const { return kinds_; }
-  // Calls of threads beyond the limit,
+  // Calls of threads beyond the limit. They are not in calls().
   [[nodiscard]] uint64_t other_calls() const { return other_calls_; }
-  // and calls with an unknown beginning or end. Neither are in calls().
+  // Calls with an unknown beginning or end. They are not in calls().
   [[nodiscard]] uint64_t uncertain() const { return uncertain_; }
 
  private:
@@ -98,6 +98,7 @@ class ThreadTimeline : public Analysis, public CallSink, public RunSink {
     std::optional<OffCpu> off;  // nothing: it runs, or what it does is not known
   };
   void on_woken(uint32_t tid, uint64_t ts);
+  void leave(uint32_t tid);
   void add(const CallInterval& interval);
   void add_state(uint32_t lane, uint64_t begin_ns, uint64_t end_ns, ThreadState state);
   void add_off_cpu(uint32_t lane, const OffCpu& off, uint64_t end_ns);
@@ -113,7 +114,7 @@ class ThreadTimeline : public Analysis, public CallSink, public RunSink {
   TimelineSlices states_{kMaxStates};
   std::vector<Thread> threads_;
   std::vector<Now> now_;                          // of threads_
-  bool wakeups_ = false;                          // are there any?
+  bool wakeups_ = false;                          // any since the last change of the config?
   std::unordered_map<uint32_t, uint32_t> lanes_;  // by thread
   std::vector<Kind> kinds_;
   std::map<std::pair<uint32_t, int32_t>, uint32_t> kind_index_;

@@ -241,6 +241,55 @@ TEST_F(ThreadTimelineTest, WithoutWakeUpsItIsNotKnownHowLongAThreadSleeps) {
   EXPECT_THAT(states(kCaller), ElementsAre("100-120 runs", "160-170 runs"));
 }
 
+TEST_F(ThreadTimelineTest, APreemptedThreadWaitsForACpuUntilTheEndAlsoWithoutWakeUps) {
+  change(100, 0, kCouldGoOn, kCaller);
+  change(120, kCaller, kCouldGoOn, kOtherCaller);
+  finish(300);
+  EXPECT_THAT(states(kCaller), ElementsAre("100-120 runs", "120-300 can run"));
+}
+
+TEST_F(ThreadTimelineTest, WakeUpsThatAreNotTracedAnyMoreDoNotEndASleep) {
+  const auto tracing = [](std::vector<std::string> events) {
+    TraceConfig config;
+    config.events.emplace(events.begin(), events.end());
+    return config;
+  };
+  all_.on_config_change(0, tracing({"sched_switch", "sched_wakeup"}));
+  wake(50, kOtherCaller);
+  all_.on_config_change(60, tracing({"sched_switch"}));
+  change(100, 0, kCouldGoOn, kCaller);
+  change(120, kCaller, kFallsAsleep, 0);
+  finish(300);
+  EXPECT_THAT(states(kCaller), ElementsAre("100-120 runs"));
+}
+
+class FirstCpu : public RecordSelector {
+ public:
+  [[nodiscard]] MetConditions met(const RecordOrigin& from, RecordView /*record*/) const override {
+    return from.cpu == 0 ? kAllMet : 0;
+  }
+  [[nodiscard]] MetConditions met_by(const RecordOrigin& from, RecordView record,
+                                     uint32_t /*tid*/) const override {
+    return met(from, record);
+  }
+  [[nodiscard]] bool selects_cpu(uint32_t cpu) const override { return cpu == 0; }
+  [[nodiscard]] bool selects_loss(const LossItem& loss) const override { return loss.cpu == 0; }
+};
+
+TEST_F(ThreadTimelineTest, AThreadThatWentOnWhereTheSelectionDoesNotReachIsNotDrawnAsleep) {
+  const FirstCpu selector;
+  all_.set_selector(selector);
+  change(100, 0, kCouldGoOn, kCaller);
+  change(120, kCaller, kFallsAsleep, kOtherCaller);
+  wake(150, kCaller, 1);
+  change(160, 0, kCouldGoOn, kCaller, 1);
+  change(170, kOtherCaller, kCouldGoOn, 0);
+  change(180, kCaller, kFallsAsleep, kOtherCaller, 1);
+  finish(300);
+  EXPECT_THAT(states(kCaller), ElementsAre("100-120 runs"));
+  EXPECT_THAT(states(kOtherCaller), ElementsAre("120-170 runs"));
+}
+
 TEST_F(ThreadTimelineTest, AThreadThatReusesAnIdHasItsOwnLane) {
   learn(task_name(5, 1, 5, "old", 1));
   change(100, 0, kCouldGoOn, 5);
