@@ -26,16 +26,17 @@ struct Task {
   std::string cgroup;      // path of its control group, the last one known; may be empty
   uint64_t cgroup_id = 0;  // of that group; if no path is known, of its last one. 0: unknown
 
-  // The parent of its process when it was first seen, see TaskName::parent. After the events have
-  // been read, of a process: that forked it, else this one, else its parent at its first exec.
+  // The parent of its process when it was first seen, see TaskName::parent. When the events have
+  // been read, a process has the one that forked it here, if the traces have that, and its parent
+  // at its first exec if no other is known.
   std::optional<uint32_t> parent_pid;
 
   uint64_t threads = 0;  // of a process, that the traces know
-  // Of a process: the arguments of its last exec up to the end of the window; if that is not in the
-  // traces, what the daemon read from /proc.
+  // The arguments of a process's last exec up to the end of the window; if that is not in the
+  // traces, what the daemon read from /proc. Only processes have it.
   std::optional<std::string> argv;
   uint64_t argv_read_ns = 0;         // when it did; 0: `argv` is of an exec
-  std::optional<int32_t> exit_code;  // as of wait(2)
+  std::optional<int32_t> exit_code;  // the status that wait(2) gives
 };
 // Does it live at `ns`, as far as the traces know? UINT64_MAX: at their end.
 [[nodiscard]] bool lives_at(const Task& task, uint64_t ns);

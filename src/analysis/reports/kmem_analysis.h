@@ -22,9 +22,9 @@ struct KmemUse {
   uint64_t first_ns = 0;  // time of the first allocation
   uint64_t failed = 0;
   uint64_t bytes_req = 0;        // of allocations that succeeded
-  uint64_t bytes_alloc = 0;      // as bytes_req; the difference is internal fragmentation
+  uint64_t bytes_alloc = 0;      // given to them; what is above bytes_req is internal fragmentation
   uint64_t freed = 0;            // in the window
-  uint64_t freed_elsewhere = 0;  // of the freed ones: on another CPU
+  uint64_t freed_elsewhere = 0;  // among `freed`: on another CPU
   uint64_t freed_unseen = 0;     // address allocated again without a free event in between
   // Allocations that were not freed up to the end of the window, as far as known.
   uint64_t held = 0;
@@ -33,7 +33,7 @@ struct KmemUse {
   // The held allocations whose free event may be missing in the trace.
   uint64_t uncertain = 0;
   uint64_t uncertain_bytes = 0;
-  // Of those that succeeded: made in interrupts. Nothing if the trace has no contexts.
+  // Allocations that succeeded in an interrupt. Nothing if the trace has no contexts.
   std::optional<uint64_t> in_interrupt;
 
   [[nodiscard]] uint64_t waste() const { return bytes_alloc - std::min(bytes_alloc, bytes_req); }
@@ -50,8 +50,8 @@ struct KmemRow {
   uint64_t key = 0;
   KmemType type = KmemType::kmalloc;
   std::string name;        // of a cache, process or GFP flags, if known
-  uint32_t actor = 0;      // of a process: its pid, or
-  bool is_thread = false;  // the id of a thread whose process is not known
+  uint32_t actor = 0;      // the pid of a process, or the id of a thread: see `is_thread`
+  bool is_thread = false;  // `actor` is the id of a thread whose process is not known
   uint64_t start_ns = 0;   // of the process, CLOCK_BOOTTIME; 0: unknown
   bool unnamed = false;    // the event does not name the cache: `key` is the object size
   bool others = false;     // all groups after the table was full

@@ -38,7 +38,7 @@ struct SentSignals {
   std::map<int32_t, uint64_t> results;
 };
 
-// Signals of one number that reached a process. `others` as above.
+// Signals of one number that reached a process. `others`: all that came after the table was full.
 struct ReceivedSignals {
   bool others = false;
   int32_t signal = 0;

@@ -14,8 +14,8 @@ namespace ktraced {
 
 // A table of a report.
 struct CsvTable {
-  std::string name;     // the report's member: a list, {"rows":[…]}
-                        // or an object of rows by name
+  // The report's member: a list, {"rows":[…]}, or an object of rows by name.
+  std::string name;
   std::string columns;  // members of its rows, "delay.p50_ns" for those of a member
 };
 

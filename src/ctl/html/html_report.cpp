@@ -63,7 +63,7 @@ struct PageAnalyses {
   }
 };
 
-// Of the report on the wake-ups of all threads, what the section on scheduling does not have.
+// What the report on the wake-ups of all threads has beyond the section on scheduling.
 json wakeups_of_all(const WakeupAnalysis& analysis, const ReportCommand& command) {
   const json report = wakeup_report(analysis, command);
   json out;

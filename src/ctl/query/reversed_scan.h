@@ -49,7 +49,7 @@ class ReversedScan : public RowScan {
   size_t most_rows_ = kFewRows;
   std::vector<size_t> used_;
   std::vector<size_t> place_;  // of a column in the cells of a row
-  // of the slice
+  // The members from here on are of the slice.
   std::vector<Cell> cells_;
   std::string texts_;
   std::vector<int64_t> rowids_;

@@ -268,7 +268,7 @@ bool Selection::can_select(std::string_view event) const {
 
 bool Selection::is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                       const NameTable& names) const {
-  // As in the kernel, a rename is selected by the name before it; the table has the one after it.
+  // The kernel selects a rename by the name before it; the table has the one after it.
   const bool renames = rename_ && record.id() == rename_->event;
   const auto renamed_tid = renames ? integer_of(rename_->pid, record) : std::nullopt;
   const auto wants = [&](uint32_t tid) {

@@ -63,8 +63,8 @@ struct SelectionUse {
 // Whose events a selection is made of: what to do about an unknown one depends on it.
 enum class SchemaOf { daemon, trace };
 
-// Like the filters in the kernel, an event about two tasks (a switch, a wake-up, a
-// signal) is selected if either of them is.
+// Decides which records are shown. An event about two tasks (a switch, a wake-up, a signal) is
+// selected if either of them is, as the filters in the kernel do it.
 class Selection {
  public:
   // Fails with ExitCode::usage for an event that `schema` does not have, naming

@@ -17,7 +17,7 @@ namespace ktraced {
 // Where the value of a column comes from.
 enum class EventValue : uint8_t {
   absent,  // this version of the event does not have it
-  // of every event
+  // Every event has these.
   ts,
   wall,
   cpu,
@@ -25,10 +25,10 @@ enum class EventValue : uint8_t {
   pid,
   comm,
   context,
-  // of all events together
+  // Only the table of all events together has these.
   event,
   args,
-  // of a field
+  // These come from a field of the event.
   number,
   element,  // of an array with few elements
   list,     // of any other array, as JSON

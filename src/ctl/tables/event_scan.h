@@ -79,7 +79,7 @@ class EventScan : public RowScan, public MergeSink {
   std::vector<std::byte> bytes_;  // the records of rows_
   std::vector<Row> rows_;
   size_t next_ = 0;
-  // of the current row
+  // The members from here on are of the current row.
   const Row* row_ = nullptr;
   RecordView record_;
   std::string words_;  // see shown_text()

@@ -34,7 +34,8 @@ Result<> already_there(const fs::path& path) {
               printable(path.string()));
 }
 
-// Of the file that has the rights of a trace: its manifest, or its archive.
+// The status of the file that has the rights of a trace: its manifest, or its archive. False: it
+// has none.
 bool status_of(const std::string& trace, struct stat& status) {
   if (::stat(trace.c_str(), &status) == 0 && S_ISREG(status.st_mode)) return true;
   const auto directory = TraceDirectory::open(trace);
