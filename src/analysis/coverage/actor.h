@@ -29,6 +29,26 @@ struct Actor {
   }
 };
 
+// A process in the rows of a report, as events name it; or a thread, if its process is not known.
+struct ActorRow {
+  uint32_t pid = 0;       // 0: the idle tasks
+  bool known = true;      // false: `pid` is the id of a thread whose process is not known
+  uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
+  std::string comm;       // of its main thread, else of any of its threads; may be empty
+
+  // Takes what an event of this process says of it, without the name.
+  void identify(const Actor& actor) {
+    pid = actor.id;
+    known = actor.known;
+    if (actor.start_ns != 0) start_ns = actor.start_ns;
+  }
+  // Takes all that an event of this process says of it.
+  void learn(const Actor& actor) {
+    identify(actor);
+    actor.name(comm);
+  }
+};
+
 // The actor of an event of thread `tid` at `ts`. `task`: that thread; null if unknown.
 [[nodiscard]] inline Actor actor_of(uint32_t tid, uint64_t ts, const TaskName* task,
                                     const NameTable& names) {

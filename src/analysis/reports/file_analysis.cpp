@@ -82,12 +82,7 @@ uint32_t FileAnalysis::count_process(const Actor& actor, const Outcome& outcome)
   const auto number = identities_.of(actor);
   const uint32_t index = number ? processes_.place_of(*number).index : processes_.others();
   FileProcessRow& row = processes_[index];
-  if (!row.others) {
-    if (actor.start_ns != 0) row.process.start_ns = actor.start_ns;
-    row.process.pid = actor.id;
-    row.process.pid_known = actor.known;
-    actor.name(row.process.comm);
-  }
+  if (!row.others) row.process.learn(actor);
   count(row.use, outcome);
   return index;
 }

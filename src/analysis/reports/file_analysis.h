@@ -35,14 +35,6 @@ struct FileUse {
   uint64_t total_ns = 0, max_ns = 0;
 };
 
-// The process of a row.
-struct FileProcess {
-  uint32_t pid = 0;
-  bool pid_known = true;  // false: `pid` is the id of a thread whose process is not known
-  uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
-  std::string comm;       // of its main thread, else of any of its threads
-};
-
 // Rows. `others`: all that came after the table was full; such a row has only numbers.
 struct FilePathRow {
   bool others = false;
@@ -53,7 +45,7 @@ struct FilePathRow {
 };
 struct FileProcessRow {
   bool others = false;
-  FileProcess process;
+  ActorRow process;
   FileUse use;
   uint64_t paths = 0;  // as far as process_paths() has rows for them
 };

@@ -67,12 +67,11 @@ ProcessRow* ProcessAnalysis::row_of(uint32_t tid, uint64_t ts, const TaskName* t
     return nullptr;
   }
   if (*number == rows_.size()) {
-    rows_.push_back({.pid = actor.id, .known = actor.known, .first_ns = ts});
+    rows_.emplace_back().first_ns = ts;
     note_cgroup(rows_.back(), tid, ts, names);
   }
   ProcessRow& row = rows_[*number];
-  if (actor.start_ns != 0) row.start_ns = actor.start_ns;
-  actor.name(row.comm);
+  row.learn(actor);
   if (task != nullptr) {
     row.uid = task->uid;
     note_parent(row, task->parent, task->start_time, names);

@@ -36,11 +36,7 @@ struct SentSignal {
   ProcessRef from;
 };
 
-struct ProcessRow {
-  uint32_t pid = 0;
-  bool known = true;      // false: `pid` is the id of a thread whose process is not known
-  uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
-  std::string comm;       // of its main thread, else of any of its threads; may be empty
+struct ProcessRow : ActorRow {
   std::optional<uint32_t> uid;
   // The process that forked it; if that was before the window, see Task::parent_pid. Nothing: none,
   // or not in the trace.
@@ -65,7 +61,7 @@ struct ProcessRow {
   uint64_t last_ns = 0;                 // of its last one
   std::optional<uint64_t> end_ns;       // may be before first_ns; nothing: not in the trace
   Unknown end_unknown = Unknown::none;  // why its end may be missing; none: it runs at the end
-  std::optional<int32_t> exit_code;     // as of wait(2)
+  std::optional<int32_t> exit_code;     // the status that wait(2) gives
   std::optional<SentSignal> killer;     // who sent the signal that ended it
   bool oom_victim = false;
   bool selected = false;  // an event about it is

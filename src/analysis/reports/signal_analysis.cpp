@@ -52,11 +52,8 @@ std::optional<uint32_t> SignalAnalysis::process_of(uint32_t tid, uint64_t ts,
   const Actor actor = actor_of(tid, ts, names.task_at(tid, ts), names);
   const auto number = numbers_.of(actor);
   if (!number) return std::nullopt;
-  if (*number == processes_.size())
-    processes_.push_back({.pid = actor.id, .pid_known = actor.known, .comm = {}});
-  SignalProcess& process = processes_[*number];
-  if (actor.start_ns != 0) process.start_ns = actor.start_ns;
-  actor.name(process.comm);
+  if (*number == processes_.size()) processes_.emplace_back();
+  processes_[*number].learn(actor);
   return number;
 }
 

@@ -17,14 +17,6 @@
 
 namespace ktraced {
 
-// A process that sends or gets signals.
-struct SignalProcess {
-  uint32_t pid = 0;       // 0: the idle tasks
-  bool pid_known = true;  // false: `pid` is the id of a thread whose process is not known
-  uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
-  std::string comm;       // of its main thread, else of any of its threads
-};
-
 // Signals of one number from one process, or from the kernel, to another process. `others`: all
 // that came after the table was full.
 struct SentSignals {
@@ -63,7 +55,8 @@ class SignalAnalysis : public Analysis {
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
 
-  [[nodiscard]] const std::vector<SignalProcess>& processes() const { return processes_; }
+  // The processes that send or get signals.
+  [[nodiscard]] const std::vector<ActorRow>& processes() const { return processes_; }
   // In the order of their first signals.
   [[nodiscard]] const std::vector<SentSignals>& sent() const { return sent_.rows(); }
   [[nodiscard]] const std::vector<ReceivedSignals>& received() const { return received_.rows(); }
@@ -89,7 +82,7 @@ class SignalAnalysis : public Analysis {
 
   std::vector<Source> sources_;
   ActorNumbers numbers_;
-  std::vector<SignalProcess> processes_;  // by number
+  std::vector<ActorRow> processes_;  // by number
   LimitedRows<SentSignals> sent_;
   LimitedRows<ReceivedSignals> received_;
   uint64_t lost_ = 0;

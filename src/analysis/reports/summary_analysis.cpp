@@ -37,13 +37,10 @@ void SummaryAnalysis::add_process(const NameTable& names, RecordView record) {
     ++other_events_;
     return;
   }
-  if (*number == processes_.size())
-    processes_.push_back(
-        {.pid = actor.id, .known = actor.known, .comm = {}, .first_ns = record.ts()});
+  if (*number == processes_.size()) processes_.emplace_back().first_ns = record.ts();
   Process& process = processes_[*number];
   ++process.events;
-  if (actor.start_ns != 0) process.start_ns = actor.start_ns;
-  actor.name(process.comm);
+  process.learn(actor);
 }
 
 void SummaryAnalysis::on_loss(const LossItem& loss) {

@@ -28,11 +28,7 @@ class SummaryAnalysis : public Analysis {
     Count count;
     uint64_t first_ns = 0, last_ns = 0;  // of its events
   };
-  struct Process {
-    uint32_t pid = 0;       // 0: the idle tasks
-    bool known = true;      // false: `pid` is the id of a thread whose process is not known
-    uint64_t start_ns = 0;  // CLOCK_BOOTTIME; 0: unknown
-    std::string comm;       // of its main thread, else of any of its threads; may be empty
+  struct Process : ActorRow {
     uint64_t events = 0;
     uint64_t first_ns = 0;  // of the first of them
   };

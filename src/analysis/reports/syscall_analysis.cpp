@@ -93,12 +93,7 @@ void SyscallAnalysis::count(const Counted& call, const Actor& actor) {
   // More processes than this also mean too many rows.
   const uint64_t number = processes_.of(actor).value_or(UINT32_MAX);
   SyscallRow& row = row_of(by_process_, number << 34 | call_key(call.abi, call.nr));
-  if (!row.others) {
-    if (actor.start_ns != 0) row.start_ns = actor.start_ns;
-    row.pid = actor.id;
-    row.pid_known = actor.known;
-    actor.name(row.comm);
-  }
+  if (!row.others) row.learn(actor);
   count(row, call);
   count(row_of(by_call_, call_key(call.abi, call.nr)), call);
 }

@@ -17,12 +17,8 @@
 
 namespace ktraced {
 
-// The calls of one kind, by one process or by all.
-struct SyscallRow {
-  uint32_t pid = 0;       // in the row of a process
-  bool pid_known = true;  // false: `pid` is the id of a thread whose process is not known
-  uint64_t start_ns = 0;  // of the process, CLOCK_BOOTTIME; 0: unknown
-  std::string comm;       // of its main thread, else of any of its threads
+// The calls of one kind, by one process, the actor, or by all; then there is no actor.
+struct SyscallRow : ActorRow {
   uint32_t abi = 0;
   int32_t nr = 0;
   bool others = false;                 // all calls after the table was full

@@ -32,14 +32,13 @@ void WakeupAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   if (plan != nullptr && plan->kind != Plan::Kind::other) {
     const auto tid = static_cast<uint32_t>(value_or_zero(plan->pid, record));
     if (is_target_(tid, source.names->task_at(tid, record.ts())))
-      on_woken(*plan, tid, from.cpu, record, *source.names);
+      on_woken(plan->kind, tid, from.cpu, record, *source.names);
   }
   sched_.on_record(from, record);
 }
 
-void WakeupAnalysis::on_woken(const Plan& plan, uint32_t tid, uint32_t cpu, RecordView record,
+void WakeupAnalysis::on_woken(Plan::Kind kind, uint32_t tid, uint32_t cpu, RecordView record,
                               const NameTable& names) {
-  const Plan::Kind kind = plan.kind;
   Woken& woken = woken_[tid];
   WokenBy by{.ts = record.ts()};
   if (kind == Plan::Kind::woken && woken.waking) {

@@ -140,7 +140,7 @@ class WakeupAnalysis : public Analysis, public WaitSink {
     std::optional<WokenBy> waking;  // has begun, its wake-up is to come
     std::optional<WokenBy> first, last;
   };
-  void on_woken(const Plan& plan, uint32_t tid, uint32_t cpu, RecordView record,
+  void on_woken(Plan::Kind kind, uint32_t tid, uint32_t cpu, RecordView record,
                 const NameTable& names);
   std::optional<WokenBy> waker_of(uint32_t tid, uint64_t woken_ns);
   uint32_t row_of_waker(uint32_t cpu, RecordView record, const NameTable& names);

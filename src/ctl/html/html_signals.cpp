@@ -9,10 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-json signal_process_json(const SignalProcess& process) {
-  return actor_json(process.pid, process.pid_known, process.comm, process.start_ns);
-}
-
 // "SIGTERM"; the number of a signal without a name.
 std::string signal_or_number(int32_t signal) {
   const std::string_view name = signal_name(signal);
@@ -31,8 +27,8 @@ json sent_signals_json(const SignalAnalysis& analysis, const SentSignals& row) {
     return out;
   }
   out["signal"] = signal_or_number(row.signal);
-  out["from"] = row.from ? signal_process_json(analysis.processes()[*row.from]) : json("kernel");
-  out["to"] = signal_process_json(analysis.processes()[row.to]);
+  out["from"] = row.from ? actor_json(analysis.processes()[*row.from]) : json("kernel");
+  out["to"] = actor_json(analysis.processes()[row.to]);
   return out;
 }
 
@@ -43,7 +39,7 @@ json received_signals_json(const SignalAnalysis& analysis, const ReceivedSignals
     return out;
   }
   out["signal"] = signal_or_number(row.signal);
-  out.update(signal_process_json(analysis.processes()[row.process]));
+  out.update(actor_json(analysis.processes()[row.process]));
   return out;
 }
 

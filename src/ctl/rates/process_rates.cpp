@@ -42,11 +42,11 @@ void ProcessRates::set_selector(const RecordSelector& selector) {
 }
 
 void ProcessRates::on_record(const RecordOrigin& from, RecordView record) {
-  const Actor actor = actor_of(record, *names_);
   const std::optional<Field>* argv = argvs_->find(record.id());
-  if (argv != nullptr && *argv) note_exec(**argv, record, actor);
+  if (argv != nullptr && *argv) note_exec(**argv, record, actor_of(record, *names_));
   if (record.ts() >= begin_ns_ && is_selected(from, record)) {
     ++events_;
+    const Actor actor = actor_of(record, *names_);
     if (Process* process = process_of(actor)) {
       ++process->events;
       actor.name(process->comm);
@@ -58,10 +58,9 @@ void ProcessRates::on_record(const RecordOrigin& from, RecordView record) {
 ProcessRates::Process* ProcessRates::process_of(const Actor& actor) {
   const auto number = numbers_.of(actor);
   if (!number) return nullptr;
-  if (*number == processes_.size())
-    processes_.push_back({.pid = actor.id, .known = actor.known, .comm = {}});
+  if (*number == processes_.size()) processes_.emplace_back();
   Process& process = processes_[*number];
-  if (actor.start_ns != 0) process.start_ns = actor.start_ns;
+  process.identify(actor);
   return &process;
 }
 

@@ -40,11 +40,7 @@ class ProcessRates : public ActivityRates, public RunSink {
   [[nodiscard]] TopTable take(uint64_t since_ns, uint64_t until_ns) override;
 
  private:
-  struct Process {
-    uint32_t pid = 0;       // 0: the idle tasks
-    bool known = true;      // false: `pid` is the id of a thread whose process is not known
-    uint64_t start_ns = 0;  // 0: unknown
-    std::string comm;
+  struct Process : ActorRow {
     uint64_t events = 0;
     std::optional<uint64_t> cpu_ns;  // nothing: no run of its threads is known
   };

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/coverage/actor.h"
 #include "base/text/json_access.h"
 #include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
@@ -25,11 +26,11 @@ namespace ktraced {
 
 // {"pid","comm","start_ns"} of a process, without "start_ns" if it is unknown. For a thread whose
 // process is unknown {"pid":null,"tid","comm"}.
-[[nodiscard]] inline nlohmann::json actor_json(uint32_t id, bool is_process,
-                                               const std::string& comm, uint64_t start_ns) {
-  if (!is_process) return {{"pid", nullptr}, {"tid", id}, {"comm", comm_json(comm)}};
-  nlohmann::json actor = {{"pid", id}, {"comm", id == 0 ? "swapper" : comm_json(comm)}};
-  if (start_ns != 0) actor["start_ns"] = start_ns;
+[[nodiscard]] inline nlohmann::json actor_json(const ActorRow& row) {
+  if (!row.known) return {{"pid", nullptr}, {"tid", row.pid}, {"comm", comm_json(row.comm)}};
+  nlohmann::json actor = {{"pid", row.pid},
+                          {"comm", row.pid == 0 ? "swapper" : comm_json(row.comm)}};
+  if (row.start_ns != 0) actor["start_ns"] = row.start_ns;
   return actor;
 }
 

@@ -46,10 +46,6 @@ json file_path_json(const FilePath& path) {
   return out;
 }
 
-json file_process_json(const FileProcess& process) {
-  return actor_json(process.pid, process.pid_known, process.comm, process.start_ns);
-}
-
 json file_use_json(const FileUse& use) {
   return {{"calls", use.calls},
           {"opens", use.opens},
@@ -78,7 +74,7 @@ class FileTables {
   }
   [[nodiscard]] json processes() const {
     return use_rows(analysis_.processes(), [](const FileProcessRow& row, json& out) {
-      out.update(file_process_json(row.process));
+      out.update(actor_json(row.process));
       out["paths"] = row.paths;
     });
   }
@@ -126,7 +122,7 @@ class FileTables {
   }
   template <class Row>
   void add_place(const Row& row, json& out) const {
-    out.update(file_process_json(analysis_.processes()[row.process].process));
+    out.update(actor_json(analysis_.processes()[row.process].process));
     out.update(file_path_json(analysis_.paths()[row.path].path));
   }
 

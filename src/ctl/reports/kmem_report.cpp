@@ -59,7 +59,8 @@ void describe_site(json& row, const KmemRow& site, const SymbolAt& symbol) {
 }
 
 void describe_task(json& row, const KmemRow& task) {
-  row.update(actor_json(task.actor, !task.is_thread, task.name, task.start_ns));
+  row.update(actor_json(
+      {.pid = task.actor, .known = !task.is_thread, .start_ns = task.start_ns, .comm = task.name}));
 }
 
 // Adds the members that identify the row.

@@ -106,7 +106,7 @@ json text_json(const std::string& text) { return text.empty() ? json() : json(te
 json process_json(const LivedProcess& process) {
   const ProcessRow& row = *process.row;
   const Container container = container_of(row.cgroup).value_or(Container());
-  json out = actor_json(row.pid, row.known, row.comm, row.start_ns);
+  json out = actor_json(row);
   const auto lifetime = lifetime_of(process);
   out.update({{"parent", row.parent ? ref_json(*row.parent) : json()},
               {"uid", row.uid ? json(*row.uid) : json()},

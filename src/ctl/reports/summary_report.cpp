@@ -69,7 +69,7 @@ json processes_json(const SummaryAnalysis& analysis, uint64_t top, std::string_v
   json rows = json::array();
   for (size_t i = 0; i < std::min<size_t>(top, processes.size()); ++i) {
     const SummaryAnalysis::Process& process = processes[i];
-    rows.push_back(actor_json(process.pid, process.known, process.comm, process.start_ns));
+    rows.push_back(actor_json(process));
     rows.back().update({{"events", process.events}, {"first_ns", process.first_ns}});
   }
   return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};

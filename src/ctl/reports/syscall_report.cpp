@@ -56,8 +56,7 @@ json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const Rep
   for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
     list.push_back(row_json(*rows[i]));
     if (!with_process || rows[i]->others) continue;
-    const SyscallRow& row = *rows[i];
-    list.back().update(actor_json(row.pid, row.pid_known, row.comm, row.start_ns));
+    list.back().update(actor_json(*rows[i]));
   }
   return {{"rows", std::move(list)}, {"of", rows.size()}};
 }

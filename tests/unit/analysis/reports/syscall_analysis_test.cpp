@@ -244,7 +244,7 @@ TEST_F(SyscallAnalysisTest, EvictsAndReportsTheOldestCallsBeyondTheLimit) {
 TEST_F(SyscallAnalysisTest, DoesNotCountThreadsOfUnknownProcessesAsProcesses) {
   exit(1, 9999, kRead);
   ASSERT_EQ(analysis_.by_process().size(), 1U);
-  EXPECT_FALSE(analysis_.by_process()[0].pid_known);
+  EXPECT_FALSE(analysis_.by_process()[0].known);
   EXPECT_EQ(analysis_.by_process()[0].pid, 9999U);
 }
 
