@@ -7,21 +7,12 @@
 #include "base/text/plain_text.h"
 #include "ctl/archive/pack.h"
 #include "ctl/commands/commands.h"
+#include "ctl/input/trace_texts.h"
 #include "ctl/terminal/table.h"
 #include "trace/directory/trace_reader.h"
 
 namespace ktraced {
 namespace {
-
-namespace fs = std::filesystem;
-
-// That of the directory, also of "." and "..".
-std::string directory_name(const fs::path& trace) {
-  std::error_code unknown;
-  fs::path path = fs::absolute(trace, unknown).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  return path.filename();
-}
 
 std::string done_text(const std::string& output, uint64_t from_bytes, uint64_t to_bytes) {
   const std::string sizes =
@@ -37,7 +28,7 @@ Result<> run_archive(const ArchiveCommand& command, const Options& /*options*/) 
   const std::string& directory = command.directories.front();
   auto trace = TraceReader::find(directory);
   if (!trace) return propagate(trace);
-  const std::string name = directory_name(trace->path());
+  const std::string name = absolute_path(trace->path()).filename();
   const std::string output = command.output.empty() ? name + ".tar.zst" : command.output;
   if (output == "-" && ::isatty(STDOUT_FILENO) == 1)
     return fail(ExitCode::usage, "an archive is not for a terminal: give -o FILE");

@@ -19,6 +19,7 @@
 #include "base/text/json_access.h"
 #include "ctl/commands/child_command.h"
 #include "ctl/commands/command_records.h"
+#include "ctl/input/report_text.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/recorder.h"
 #include "ctl/live/session_counts.h"
@@ -112,11 +113,7 @@ void print_summary(const std::filesystem::path& path, const Manifest& manifest, 
   print_stderr(
       "ktracectl: {}: {} in {:.3f} s, {}\n", path.string(),
       Progress::text(total, static_cast<double>(total.records) / std::max(seconds, 1e-3), bytes),
-      seconds,
-      manifest.complete()
-          ? "complete"
-          : "incomplete: " +
-                printable(fmt::format("{}", fmt::join(manifest.incomplete_because, "; "))));
+      seconds, printable(completeness_text(manifest.complete(), manifest.incomplete_because)));
 }
 
 // The whole recording, from the subscription to the finished directory.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,6 +26,13 @@ namespace ktraced {
 [[nodiscard]] inline std::string furthest_text(uint64_t furthest_ns, uint64_t end_ns) {
   return fmt::format("{:.3f} s on the CPU that reaches furthest back",
                      in_seconds(end_ns - furthest_ns));
+}
+
+// "complete", or "incomplete: …" with the reasons of a trace, which are not printable() yet.
+[[nodiscard]] inline std::string completeness_text(bool complete,
+                                                   const std::vector<std::string>& reasons) {
+  if (complete) return "complete";
+  return reasons.empty() ? "incomplete" : fmt::format("incomplete: {}", fmt::join(reasons, "; "));
 }
 
 [[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/print_stderr.h"
 #include "ctl/input/report_text.h"
@@ -32,9 +33,7 @@ std::string state_of(const TraceReader& trace) {
       "{} of {}, {:.3f} s{}, {}", manifest.kind == TraceKind::snapshot ? "snapshot" : "recording",
       host, in_seconds(window.end_ns - window.begin_ns),
       window.differs() ? ", " + furthest_text(window.furthest_ns, window.end_ns) : "",
-      manifest.complete() && reasons.empty()
-          ? "complete"
-          : "incomplete: " + printable(fmt::format("{}", fmt::join(reasons, "; "))));
+      printable(completeness_text(manifest.complete() && reasons.empty(), reasons)));
 }
 
 bool is_notable(const TraceReader& trace) {
@@ -111,22 +110,28 @@ KnownTasks known_tasks(const History& history) {
   return known;
 }
 
+std::filesystem::path absolute_path(const std::filesystem::path& trace) {
+  std::error_code failed;
+  auto path = std::filesystem::absolute(trace, failed).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 void print_previous(const History& history) {
   if (history.traces().size() != 1) return;
   const TraceReader& trace = history.traces().front();
-  std::error_code failed;
-  auto path = std::filesystem::absolute(trace.path(), failed).lexically_normal();
-  if (failed) return;
-  if (!path.has_filename()) path = path.parent_path();
+  const std::filesystem::path path = absolute_path(trace.path());
+  if (path.empty()) return;
   const std::filesystem::path directory = path.parent_path();
   std::vector<std::string> names, paths = {path.string()};
-  std::string previous = trace.manifest().previous;
-  auto before = snapshot_before(directory, trace.manifest());
-  while (before && names.size() < kPreviousNamed) {
-    names.insert(names.begin(), previous);
-    paths.insert(paths.begin(), (directory / previous).string());
-    previous = before->manifest.previous;
-    before = snapshot_before(directory, before->manifest);
+  const Manifest* first = &trace.manifest();
+  std::optional<ManifestSummary> before;
+  while (names.size() < kPreviousNamed) {
+    auto found = snapshot_before(directory, *first);
+    if (!found) break;
+    names.insert(names.begin(), first->previous);
+    paths.insert(paths.begin(), (directory / first->previous).string());
+    before = std::move(found);
+    first = &before->manifest;
   }
   if (names.empty()) return;
   print_stderr("ktracectl: what came before is in {}: {}\n",

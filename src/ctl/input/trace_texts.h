@@ -35,6 +35,10 @@ Result<std::vector<Selection>> selections_for(const History& history, const Sele
 // All tasks and CPUs of the traces, at any time.
 [[nodiscard]] KnownTasks known_tasks(const History& history);
 
+// The path of a trace from the root, also if it was given as "." or with a slash at its end. Empty
+// if the working directory is unknown.
+[[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& trace);
+
 // If a snapshot is read alone and the one before it is beside it: prints on standard error that it
 // has what came before, as have at most 8 in a row before it, and the command that shows all.
 void print_previous(const History& history);

@@ -39,6 +39,13 @@ SessionReading session_of(const json& session, bool flight) {
 
 }  // namespace
 
+const json& snapshot_before_history(const json& flight) {
+  static const json kNone;
+  const json& last = member(flight, "last_snapshot");
+  const uint64_t end = number_at(last, "end_ns");
+  return end != 0 && end == number_at(flight, "since_ns") ? last : kNone;
+}
+
 Reading reading_of(const json& status, uint64_t at_ns) {
   const json& flight = member(status, "flight");
   Reading reading{.at_ns = at_ns,
@@ -50,11 +57,7 @@ Reading reading_of(const json& status, uint64_t at_ns) {
                   .sessions = {},
                   .flight = flag_at(flight, "enabled"),
                   .flight_reach_ns = number_at(flight, "reach_ns"),
-                  .flight_saved_in = {}};
-  const json& last = member(flight, "last_snapshot");
-  if (const uint64_t end = number_at(last, "end_ns");
-      end != 0 && end == number_at(flight, "since_ns"))
-    reading.flight_saved_in = text_at(last, "name");
+                  .flight_saved_in = text_at(snapshot_before_history(flight), "name")};
   for (const auto& [name, event] : member(status, "events").items())
     if (const HitCounts hits = hits_of(event); flag_at(event, "enabled") || has_hits(hits))
       reading.events.emplace(name, hits);

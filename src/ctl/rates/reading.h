@@ -38,4 +38,8 @@ struct Reading {
 // Members that `status` lacks are zero or empty.
 [[nodiscard]] Reading reading_of(const nlohmann::json& status, uint64_t at_ns);
 
+// The last snapshot of the flight recorder, if it ends where the memory begins; else null.
+// `flight`: the member of `status`.
+[[nodiscard]] const nlohmann::json& snapshot_before_history(const nlohmann::json& flight);
+
 }  // namespace ktraced

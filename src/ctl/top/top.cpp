@@ -2,7 +2,6 @@
 #include "ctl/top/top.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/text/json_access.h"
+#include "ctl/input/report_text.h"
 #include "ctl/live/open_session.h"
 #include "ctl/rates/activity_feed.h"
 #include "ctl/rates/daemon_feed.h"
@@ -231,13 +231,10 @@ void Top::on_snapshot(const Result<json>& answer) {
   if (!answer)
     state_.message = "no snapshot: " + answer.error().message;
   else
-    state_.message =
-        fmt::format("snapshot {}: {} records, {}", text_at(*answer, "name"),
-                    grouped(number_at(*answer, "records")),
-                    flag_at(*answer, "complete")
-                        ? "complete"
-                        : fmt::format("incomplete: {}",
-                                      fmt::join(texts_at(*answer, "incomplete_because"), "; ")));
+    state_.message = fmt::format(
+        "snapshot {}: {} records, {}", text_at(*answer, "name"),
+        grouped(number_at(*answer, "records")),
+        completeness_text(flag_at(*answer, "complete"), texts_at(*answer, "incomplete_because")));
   draw();
 }
 

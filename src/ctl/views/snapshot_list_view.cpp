@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/text/json_access.h"
+#include "ctl/input/report_text.h"
 #include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
 
@@ -127,10 +128,9 @@ std::string cpus_text(const json& snapshot, const Colours& colours) {
 }
 
 std::string counts_text(const json& counts) {
-  const std::string why =
-      printable(fmt::format("{}", fmt::join(texts_at(counts, "incomplete_because"), "; ")));
-  return fmt::format("{} records, {}{}{}", grouped(number_at(counts, "records")),
-                     state_word(counts), why.empty() ? "" : ": ", why);
+  return fmt::format("{} records, {}", grouped(number_at(counts, "records")),
+                     printable(completeness_text(flag_at(counts, "complete"),
+                                                 texts_at(counts, "incomplete_because"))));
 }
 
 // The snapshot before it, and what both have.

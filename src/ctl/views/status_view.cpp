@@ -7,6 +7,7 @@
 
 #include "base/text/json_access.h"
 #include "ctl/input/filter_args.h"
+#include "ctl/rates/reading.h"
 #include "ctl/terminal/table.h"
 #include "ctl/views/count_tables.h"
 #include "ctl/views/views.h"
@@ -116,10 +117,9 @@ std::string retention_text(const json& flight, const Colours& colours) {
 // How far back the flight recorder reaches, with the snapshot that ends where it begins.
 std::string memory_text(const json& flight) {
   const uint64_t reach = number_at(flight, "reach_ns");
-  const json& last = member(flight, "last_snapshot");
+  const json& last = snapshot_before_history(flight);
+  if (last.is_null()) return fmt::format("holds the last {}", span_text(reach));
   const uint64_t begin = number_at(last, "begin_ns"), end = number_at(last, "end_ns");
-  if (end == 0 || end != number_at(flight, "since_ns"))
-    return fmt::format("holds the last {}", span_text(reach));
   const uint64_t saved = end - std::min(begin, end);
   return fmt::format("the last {} are known: up to {} ago they are saved in snapshot {}",
                      span_text(saved + reach), span_text(reach), printable(text_at(last, "name")));
