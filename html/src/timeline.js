@@ -113,30 +113,45 @@ function threadRows({ timeline, syscalls }) {
   }));
 }
 
-// Sentences on what the drawing leaves out.
-export function reductions(timeline) {
+// A word as a shell takes it.
+const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+const are = (n, what) => `${plural(n, what)} ${n === 1 ? "is" : "are"}`;
+
+// What the drawing leaves out: a list of sentences for each part of it, and of those that do not belong to one. A part that does not draw
+// all that happened says with which command all of it is shown.
+function reductions({ timeline, sources }) {
   const { run, threads, losses } = timeline;
-  const joined = (what, table, items) =>
-    table.grain_ns === 0
-      ? `All ${count(table.of)} ${what} are drawn as they happened.`
-      : `${count(table.of)} ${what} are drawn as ${count(table.slices)} ${items}: those shorter than ` +
-        `${duration(table.grain_ns)} may be joined with their neighbours (striped). Counts and times are exact; ` +
-        `the name is the one with the most time.`;
-  const sentences = [];
-  if (run.of !== 0) sentences.push(joined("times that a thread ran", run, "slices"));
-  if (threads.states.of !== 0) sentences.push(joined("states of threads", threads.states, "slices"));
-  if (threads.calls.of !== 0) sentences.push(joined("system calls", threads.calls, "slices"));
-  const are = (n, what) => `${plural(n, what)} ${n === 1 ? "is" : "are"}`;
+  const paths = sources.map(({ path }) => quoted(printable(path))).join(" ");
+  const sentences = { cpus: [], threads: [], all: [] };
+  const drawn = (part, what, table, tables) => {
+    if (table.of === 0) return;
+    if (table.grain_ns === 0) {
+      sentences.all.push(`All ${count(table.of)} ${what} are drawn as they happened.`);
+      return;
+    }
+    const sql = tables.map((name) => `SELECT * FROM ${name}`).join("; ");
+    sentences[part].push(
+      `${count(table.of)} ${what} are drawn as ${count(table.slices)} slices: those shorter than ` +
+      `${duration(table.grain_ns)} may be joined with their neighbours (striped). Counts and times are exact; ` +
+      `the name is the one with the most time. All of them: ktracectl query ${paths} "${sql}"`);
+  };
+  drawn("cpus", "times that a thread ran", run, ["runs"]);
+  drawn("threads", "states of threads", threads.states, ["runs", "waits"]);
+  drawn("threads", "system calls", threads.calls, ["calls"]);
   if (threads.of > threads.lanes.length)
-    sentences.push(
+    sentences.threads.push(
       `Of ${count(threads.of)} threads or more, the ${count(threads.lanes.length)} with the most ${run.of === 0 ? "calls" : "CPU time"} have a lane; ` +
-      `${are(threads.left_out_calls, "call")} of the others, and not drawn.`);
+      `${are(threads.left_out_calls, "call")} of the others, and not drawn. One of them: ktracectl report html ${paths} --tid TID -o thread.html`);
   if (threads.uncertain_calls !== 0)
-    sentences.push(`${are(threads.uncertain_calls, "call")} not drawn, because the beginning or the end is not in the trace.`);
+    sentences.all.push(`${are(threads.uncertain_calls, "call")} not drawn, because the beginning or the end is not in the trace.`);
   if (losses.grain_ns !== 0)
-    sentences.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
+    sentences.all.push(`Losses closer than ${duration(losses.grain_ns)} to each other have one mark.`);
   return sentences;
 }
+
+// No element if there are none.
+const listOf = (id, sentences) => (sentences.length === 0 ? [] : [el("ul", { class: "reduced", id }, ...sentences.map((text) => el("li", {}, text)))]);
 
 class Timeline {
   constructor(data) {
@@ -276,8 +291,10 @@ export function timelineSection(data) {
   const drawn = new Timeline(data);
   const section = el("section", { id: "timeline" }, el("h2", {}, "Timeline"));
   if (timeline.run.of === 0) section.append(el("p", { class: "note" }, "The page has no sched_switch, so it is not known what ran on the CPUs."));
+  const left = reductions(data);
   section.append(
     toolbar(drawn),
+    ...listOf("reduced-cpus", left.cpus),
     el("div", { class: "timeline" }, drawn.overview.element, drawn.axis, drawn.cpuPane.element),
     namesLegend(drawn),
     legend([["unknown", "not known what ran"], ["loss", "events were lost"], ["joined", "several drawn as one"], ["idle", "idle"]]),
@@ -288,8 +305,9 @@ export function timelineSection(data) {
         el("input", { type: "search", id: "thread-filter", placeholder: "Threads named…", "aria-label": "Show only threads with this in their name", oninput: (event) => drawn.filter({ text: event.target.value }) }),
         el("label", {}, el("input", { type: "checkbox", id: "threads-here", onchange: (event) => drawn.filter({ here: event.target.checked }) }), " only those that were active in the part shown"),
         statesLegend(data)),
+      ...listOf("reduced-threads", left.threads),
       el("div", { class: "timeline" }, drawn.threadPane.element));
-  section.append(el("ul", { class: "reduced", id: "reduced" }, ...reductions(timeline).map((text) => el("li", {}, text))));
+  section.append(...listOf("reduced", left.all));
   onSearch((text) => drawn.filter({ text }));
   return { element: section, places: placesOn(drawn) };
 }

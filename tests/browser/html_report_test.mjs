@@ -464,6 +464,24 @@ quietly("a legend has the names on the CPUs, and a click colours only one", asyn
   assert.deepEqual(await pressed(), names.map(() => "false"));
 });
 
+quietly("where the timeline does not draw all, it says how to see all", async () => {
+  assert.equal(await browser.value("document.querySelectorAll('#reduced-cpus, #reduced-threads').length"), 0);
+  const file = path.join(directory, "cut.html");
+  changeData(page, file, ({ sources, timeline: { run, threads } }) => {
+    sources[0].path = "it's here";
+    for (const table of [run, threads.states, threads.calls]) Object.assign(table, { of: 1_000_000, slices: 262_144, grain_ns: 8000 });
+    threads.of = threads.lanes.length + 7;
+  });
+  await browser.open(pathToFileURL(file).href);
+  const trace = String.raw`'it'\''s here'`;
+  assert.match(await text("#reduced-cpus"), /1,000,000 times that a thread ran are drawn as 262,144 slices: those shorter than 8/);
+  assert((await text("#reduced-cpus")).endsWith(`ktracectl query ${trace} "SELECT * FROM runs"`), await text("#reduced-cpus"));
+  const threads = await text("#reduced-threads");
+  for (const command of [`query ${trace} "SELECT * FROM runs; SELECT * FROM waits"`, `query ${trace} "SELECT * FROM calls"`, `report html ${trace} --tid TID -o thread.html`])
+    assert(threads.includes(`ktracectl ${command}`), threads);
+  assert(await browser.value("document.querySelector('#reduced-cpus').compareDocumentPosition(document.querySelector('.timeline')) & Node.DOCUMENT_POSITION_FOLLOWING"), "above the lanes");
+});
+
 quietly("without runs in the trace, threads have no CPU time", async () => {
   const file = path.join(directory, "no-runs.html");
   changeData(page, file, ({ timeline: { run, threads } }) => {
@@ -472,7 +490,7 @@ quietly("without runs in the trace, threads have no CPU time", async () => {
     threads.lanes.forEach((thread) => { thread.ran_ns = 0; });
   });
   await browser.open(pathToFileURL(file).href);
-  assert.match(await text("#reduced"), /with the most calls have a lane/);
+  assert.match(await text("#reduced-threads"), /with the most calls have a lane/);
   await browser.value(`(() => {
     window.drawnTexts = [];
     const { fillText } = CanvasRenderingContext2D.prototype;
