@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The section on files: paths of system calls.
 import { el, printable } from "./dom.js";
-import { count, duration } from "./format.js";
+import { count, countsText, duration } from "./format.js";
 import { caveats } from "./summary.js";
-import { clockColumn, table } from "./table.js";
+import { table, timeColumns } from "./table.js";
 
 const number = (title, key, help) => ({ title, value: (row) => row[key] ?? null, text: (row) => (row[key] === undefined ? "" : count(row[key])), help });
-const errorsOf = (row) => Object.entries(row.errors).map(([error, n]) => `${error} ${count(n)}`).join(", ");
 const time = { title: "Time", value: (row) => (row.time.count === 0 ? null : row.time.total_ns), text: (row) => (row.time.count === 0 ? "–" : duration(row.time.total_ns)), help: "Of all calls together" };
 
 // "fd 5: lib.so", "/a (old path)"
@@ -28,7 +27,7 @@ const kUse = [
   number("Failed", "failed", "With an error"), time,
 ];
 const path = { title: "Path", wide: true, text: pathOf };
-const errors = { title: "Errors", wide: true, text: errorsOf };
+const errors = { title: "Errors", wide: true, text: (row) => countsText(row.errors) };
 
 function failures(files, window, places) {
   return table({
@@ -38,8 +37,7 @@ function failures(files, window, places) {
       number("Failed", "count"), path,
       { title: "Error", text: (row) => row.error ?? "" }, { title: "System call", text: (row) => row.syscall ?? "" },
       ...kProcess,
-      { title: "Last after", value: (row) => row.last_ns, text: (row) => duration(row.last_ns - window.begin_ns) },
-      ...clockColumn(window, (row) => row.last_ns),
+      ...timeColumns("Last after", window, (row) => row.last_ns),
     ],
   });
 }

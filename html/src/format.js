@@ -5,6 +5,9 @@ const kGrouped = new Intl.NumberFormat("en-US");
 
 export const count = (n) => kGrouped.format(n);
 
+// { ENOENT: 3, EAGAIN: 1 } as "ENOENT 3, EAGAIN 1".
+export const countsText = (counts) => Object.entries(counts).map(([name, n]) => `${name} ${count(n)}`).join(", ");
+
 // Three significant digits, and its unit.
 function scaled(value, step, units) {
   let unit = 0;

@@ -4,9 +4,8 @@ import { nodeColour, treemap } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { bytes, count, duration, percent } from "./format.js";
 import { caveats } from "./summary.js";
-import { table } from "./table.js";
+import { numberColumn as number, table } from "./table.js";
 
-const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const size = (title, value, help) => ({ title, value, text: (row) => bytes(value(row)), help });
 
 const kUse = [

@@ -13,11 +13,16 @@ import { wakeupSection } from "./wakeups.js";
 const data = JSON.parse(document.getElementById("data").textContent);
 // Exact: of the number in JSON the last digits are rounded.
 data.window.clocks = data.clocks.map(({ since_ns, clock_offset_ns }) => ({ since_ns, offset: BigInt(clock_offset_ns) }));
-document.getElementById("bar").append(...bar());
 document.getElementById("head").append(...head(data).filter((part) => part !== null));
 const timeline = timelineSection(data);
-const kSections = [processSection, schedSection, wakeupSection, signalSection, syscallSection, fileSection, kmemSection, summarySection];
-document.getElementById("main").replaceChildren(timeline.element, ...kSections.map((section) => section(data, timeline.places)));
+// With the words of the bar that lead to them.
+const kSections = [
+  [processSection, "Processes"], [schedSection, "Scheduling"], [wakeupSection, "Wake-ups"], [signalSection, "Signals"],
+  [syscallSection, "System calls"], [fileSection, "Files"], [kmemSection, "Memory"], [summarySection, "Events"],
+];
+const sections = [[timeline.element, "Timeline"], ...kSections.map(([section, title]) => [section(data, timeline.places), title])];
+document.getElementById("bar").append(...bar(sections.map(([{ id }, title]) => ({ id, title }))));
+document.getElementById("main").replaceChildren(...sections.map(([element]) => element));
 // Canvases are drawn with the next frame; at the frame after that they are complete.
 requestAnimationFrame(() => requestAnimationFrame(() => {
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));

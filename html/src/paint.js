@@ -101,38 +101,43 @@ class Column {
   }
 }
 
-// One lane, from `x` on. `row` is described at Pane.
-export function paintSlices(context, row, range, box, colours, highlight) {
-  const { lane } = row;
+// The slices of a lane that are visible, each with fill(x, what, width, alpha). Those narrower than `narrow` pixels share columns of one
+// pixel; the others are striped if they join several, and then given to over(i, x, width).
+function paintLane(context, lane, range, box, colours, narrow, fill, over = () => {}) {
+  const column = new Column((x, what, share) => fill(box.x + x, what, 1, 0.3 + 0.7 * share));
   const scale = box.width / range.span;
-  const isDim = (what) => highlight !== null && !row.matches(what, highlight);
-  const fill = (what, alpha) => {
-    context.fillStyle = isDim(what) ? colours.dimmed : row.colour(what);
-    context.globalAlpha = alpha;
-  };
-  const column = new Column((x, what, share) => {
-    fill(what, 0.3 + 0.7 * share);
-    context.fillRect(box.x + x, box.y, 1, box.height);
-  });
   for (let i = lane.firstAfter(range.begin); i < lane.size && lane.begin[i] < range.end; i += 1) {
     const left = Math.max(0, (lane.begin[i] - range.begin) * scale);
     const right = Math.min(box.width, (lane.end[i] - range.begin) * scale);
     const length = lane.end[i] - lane.begin[i];
     const share = length === 0 ? 1 : lane.busy(i) / length;
-    if (right - left < 1.5) {
+    if (right - left < narrow) {
       column.add(Math.floor(left), lane.what[i], Math.max(0.05, (right - left) * share));
       continue;
     }
     column.flush();
-    fill(lane.what[i], 0.3 + 0.7 * share);
-    const gap = right - left > 4 ? 0.5 : 0; // keeps neighbours of one colour apart
-    context.fillRect(box.x + left, box.y, right - left - gap, box.height);
+    fill(box.x + left, lane.what[i], right - left, 0.3 + 0.7 * share);
     context.globalAlpha = 1;
     if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
-    if (right - left > 26) label(context, row.name(lane.what[i]), box.x + left, box, right - left, isDim(lane.what[i]) ? colours.text : kOnPalette);
+    over(i, box.x + left, right - left);
   }
   column.flush();
   context.globalAlpha = 1;
+}
+
+// One lane. `row` is described at Pane.
+export function paintSlices(context, row, range, box, colours, highlight) {
+  const { lane } = row;
+  const isDim = (what) => highlight !== null && !row.matches(what, highlight);
+  const fill = (x, what, width, alpha) => {
+    context.fillStyle = isDim(what) ? colours.dimmed : row.colour(what);
+    context.globalAlpha = alpha;
+    const gap = width > 4 ? 0.5 : 0; // keeps neighbours of one colour apart
+    context.fillRect(x, box.y, width - gap, box.height);
+  };
+  paintLane(context, lane, range, box, colours, 1.5, fill, (i, x, width) => {
+    if (width > 26) label(context, row.name(lane.what[i]), x, box, width, isDim(lane.what[i]) ? colours.text : kOnPalette);
+  });
 }
 
 // Several slices drawn as one.
@@ -169,22 +174,7 @@ export function paintStates(context, lane, range, box, colours, dim) {
     context.globalAlpha = dim ? 0.3 * alpha : alpha;
     context.fillRect(x, box.y + box.height - height, width, height);
   };
-  const column = new Column((x, what, share) => fill(box.x + x, what, 1, 0.3 + 0.7 * share));
-  const scale = box.width / range.span;
-  for (let i = lane.firstAfter(range.begin); i < lane.size && lane.begin[i] < range.end; i += 1) {
-    const left = Math.max(0, (lane.begin[i] - range.begin) * scale);
-    const right = Math.min(box.width, (lane.end[i] - range.begin) * scale);
-    const share = lane.busy(i) / (lane.end[i] - lane.begin[i]);
-    if (right - left < 1) {
-      column.add(Math.floor(left), lane.what[i], Math.max(0.05, (right - left) * share));
-      continue;
-    }
-    column.flush();
-    fill(box.x + left, lane.what[i], right - left, 0.3 + 0.7 * share);
-    if (lane.joined.has(i) && right - left > 5) stripes(context, box.x + left, box, right - left, colours);
-  }
-  column.flush();
-  context.globalAlpha = 1;
+  paintLane(context, lane, range, box, colours, 1, fill);
 }
 
 // Losses have a minimal width, so that they stay visible.

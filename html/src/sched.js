@@ -4,9 +4,8 @@ import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
 import { count, duration, percent } from "./format.js";
 import { caveats } from "./summary.js";
-import { clockColumn, table } from "./table.js";
+import { numberColumn as number, table, timeColumns } from "./table.js";
 
-const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, value, help) => ({ title, value, text: (row) => duration(value(row)), help });
 // A value of a distribution that may be empty.
 const latency = (title, key) => ({ title, value: (row) => (row.delay.count === 0 ? null : row.delay[key]), text: (row) => (row.delay.count === 0 ? "–" : duration(row.delay[key])) });
@@ -33,8 +32,7 @@ function longest(sched, window, places) {
   return table({
     id: "delays-table", rows: sched.longest, place: (row) => places.span(row.ts, row.ns),
     columns: [
-      { title: "Woken after", value: (row) => row.ts, text: (row) => duration(row.ts - window.begin_ns) },
-      ...clockColumn(window, (row) => row.ts),
+      ...timeColumns("Woken after", window, (row) => row.ts),
       time("Delay", (row) => row.ns),
       number("CPU", (row) => row.cpu),
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },

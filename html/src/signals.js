@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The section on signals: who sends them to whom, and what becomes of them.
 import { el, printable } from "./dom.js";
-import { count, duration } from "./format.js";
+import { count, countsText } from "./format.js";
 import { caveats } from "./summary.js";
-import { clockColumn, table } from "./table.js";
+import { numberColumn as number, table, timeColumns } from "./table.js";
 
-const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const signal = { title: "Signal", text: (row) => row.signal ?? "(others)" };
 
 function nameOf(process) {
@@ -13,12 +12,9 @@ function nameOf(process) {
   return printable(process.pid === null ? `(thread ${process.tid})` : `${process.comm || "?"} ${process.pid}`);
 }
 
-const resultsOf = (row) => Object.entries(row.results).map(([result, n]) => `${result.replaceAll("_", " ")} ${count(n)}`).join(", ");
-
-const firstOf = (window) => [
-  { title: "First after", value: (row) => row.first_ns, text: (row) => duration(row.first_ns - window.begin_ns) },
-  ...clockColumn(window, (row) => row.first_ns),
-];
+// A column of processes, which `of(row)` returns.
+const processColumn = (title, of) => ({ title, text: (row) => (row.others ? "" : nameOf(of(row))) });
+const firstOf = (window) => timeColumns("First after", window, (row) => row.first_ns);
 
 // `places`: placesOn() the timeline.
 export function signalSection(data, places) {
@@ -35,10 +31,10 @@ export function signalSection(data, places) {
         id: "sent-signals-table", rows: signals.sent.rows, of: signals.sent.of, sorted: "Sent", place: places.first,
         columns: [
           signal,
-          { title: "From", text: (row) => (row.others ? "" : nameOf(row.from)) },
-          { title: "To", text: (row) => (row.others ? "" : nameOf(row.to)) },
+          processColumn("From", (row) => row.from),
+          processColumn("To", (row) => row.to),
           number("Sent", (row) => row.count),
-          { title: "What the kernel did", wide: true, text: resultsOf },
+          { title: "What the kernel did", wide: true, text: (row) => countsText(row.results).replaceAll("_", " ") },
           ...firstOf(window),
         ],
       }));
@@ -49,7 +45,7 @@ export function signalSection(data, places) {
         id: "received-signals-table", rows: signals.received.rows, of: signals.received.of, sorted: "Received", place: places.first,
         columns: [
           signal,
-          { title: "Process", text: (row) => (row.others ? "" : nameOf(row)) },
+          processColumn("Process", (row) => row),
           number("Received", (row) => row.count),
           number("Handled", (row) => row.handled, "By a function of the process"),
           number("Not handled", (row) => row.count - row.handled, "By the default action of the signal"),

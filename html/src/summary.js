@@ -3,10 +3,8 @@
 import { el, printable } from "./dom.js";
 import { count, duration, reachText, windowText } from "./format.js";
 import { searchBox } from "./search.js";
-import { clockColumn, table } from "./table.js";
+import { clockColumn, numberColumn as number, table } from "./table.js";
 import { toggleTheme } from "./theme.js";
-
-const kSections = [["timeline", "Timeline"], ["processes", "Processes"], ["sched", "Scheduling"], ["wakeups", "Wake-ups"], ["signals", "Signals"], ["syscalls", "System calls"], ["files", "Files"], ["kmem", "Memory"], ["summary", "Events"]];
 
 const tile = (value, what, bad = false) => el("div", { class: bad ? "tile bad" : "tile" }, el("b", {}, value), el("span", {}, what));
 
@@ -14,11 +12,11 @@ const sourceText = (source) =>
   printable(`${source.path}: ${source.kind} of ${source.host}, Linux ${source.kernel}, ` +
     (source.complete ? "complete" : `incomplete: ${source.incomplete_because.join("; ")}`));
 
-// The header, which stays at the top.
-export function bar() {
+// The header, which stays at the top. `sections`: { id, title } of those that it leads to.
+export function bar(sections) {
   return [
     el("h1", {}, "ktraced report"),
-    el("nav", {}, ...kSections.map(([id, title]) => el("a", { href: `#${id}` }, title))),
+    el("nav", {}, ...sections.map(({ id, title }) => el("a", { href: `#${id}` }, title))),
     searchBox(),
     el("button", { type: "button", id: "theme", title: "Light or dark", onclick: toggleTheme }, "◐"),
   ];
@@ -48,7 +46,6 @@ export function caveats(texts) {
   return el("ul", { class: "caveats" }, ...texts.map((text) => el("li", {}, printable(text))));
 }
 
-const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 
 // `places`: placesOn() the timeline.
 export function summarySection(data, places) {

@@ -2,20 +2,18 @@
 // The section on system calls.
 import { histogram } from "./charts.js";
 import { el, printable } from "./dom.js";
-import { count, duration, plural } from "./format.js";
+import { count, countsText, duration, plural } from "./format.js";
 import { caveats } from "./summary.js";
-import { clockColumn, table } from "./table.js";
+import { numberColumn as number, table, timeColumns } from "./table.js";
 
-const number = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
 const time = (title, key, help) => ({ title, value: (row) => (row.time.count === 0 ? null : row.time[key]), text: (row) => (row.time.count === 0 ? "–" : duration(row.time[key])), help });
 const callOf = (row) => (row.others ? "(others)" : row.syscall);
-const errorsOf = (row) => Object.entries(row.errors).map(([error, n]) => `${error} ${count(n)}`).join(", ");
 
 const kTimes = [
   number("Calls", (row) => row.calls, "That returned"),
   time("Total", "total_ns"), time("Mean", "mean_ns"), time("50 %", "p50_ns"), time("90 %", "p90_ns"),
   time("99 %", "p99_ns"), time("Longest", "max_ns"),
-  number("Failed", (row) => row.failed), { title: "Errors", wide: true, text: errorsOf },
+  number("Failed", (row) => row.failed), { title: "Errors", wide: true, text: (row) => countsText(row.errors) },
 ];
 
 // The distribution of the call that is selected in the table.
@@ -38,8 +36,7 @@ function slowest(syscalls, window, places) {
   return table({
     id: "slowest-table", rows: syscalls.slowest, place: (row) => places.span(row.ts, row.ns),
     columns: [
-      { title: "Began after", value: (row) => row.ts, text: (row) => duration(row.ts - window.begin_ns) },
-      ...clockColumn(window, (row) => row.ts),
+      ...timeColumns("Began after", window, (row) => row.ts),
       { title: "Took", value: (row) => row.ns, text: (row) => duration(row.ns) },
       { title: "Thread", text: (row) => printable(`${row.comm || "?"} ${row.tid}`) },
       { title: "Call", text: (row) => `${row.syscall}(${row.args.join(", ")}) = ${row.ret}${row.error ? ` ${row.error}` : ""}` },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Tables that a click on a heading sorts, and that the search box filters.
 import { el } from "./dom.js";
-import { clockTime, count, hasClock } from "./format.js";
+import { clockTime, count, duration, hasClock } from "./format.js";
 import { onSearch } from "./search.js";
 
 function placeButton(show) {
@@ -17,6 +17,15 @@ export function clockColumn(window, ns) {
   if (!hasClock(window)) return [];
   return [{ title: "Wall clock", value: ns, text: (row) => (ns(row) === null ? "–" : (clockTime(ns(row), window) ?? "–")), help: "Local time" }];
 }
+
+// A column of numbers, which `value(row)` returns.
+export const numberColumn = (title, value, help) => ({ title, value, text: (row) => count(value(row)), help });
+
+// Columns for a time, `ns(row)` after boot: after the beginning of the window, and by the wall clock. For `columns`: ...timeColumns().
+export const timeColumns = (title, window, ns, help) => [
+  { title, value: ns, text: (row) => duration(ns(row) - window.begin_ns), help },
+  ...clockColumn(window, ns),
+];
 
 // A column is { title, text(row), value(row), help, wide }. One without `value` is text, and is sorted by
 // its text. A long text of a `wide` one is cut, and is shown whole when the pointer is on it. A row whose value is null comes last in either direction. `sorted` is the title of the

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The section on wake-ups: who wakes whom, and how long they wait then.
 import { el, printable } from "./dom.js";
-import { count, duration } from "./format.js";
+import { duration } from "./format.js";
 import { caveats } from "./summary.js";
-import { clockColumn, table } from "./table.js";
+import { numberColumn as number, table, timeColumns } from "./table.js";
 
-const number = (title, key, help) => ({ title, value: (row) => row[key], text: (row) => count(row[key]), help });
 const time = (title, value, help) => ({ title, value, text: (row) => (value(row) === null ? "–" : duration(value(row))), help });
 
 const INTERRUPTS = { hardirq: "hard interrupt", nmi: "NMI" };
@@ -26,12 +25,11 @@ function pairs(wakeups, window, places) {
     columns: [
       { title: "Woken by", text: (row) => (row.others ? "(others)" : nameOf(row.waker)) },
       { title: "Thread", text: (row) => (row.others ? "(others)" : nameOf(row)) },
-      number("Count", "count"),
+      number("Count", (row) => row.count),
       time("Waited", (row) => row.total_ns, "From being woken to running, all together"),
       time("Mean", (row) => row.total_ns / row.count),
       time("Longest", (row) => row.max_ns),
-      { title: "Longest after", value: (row) => row.max_ts, text: (row) => duration(row.max_ts - window.begin_ns), help: "When it was woken" },
-      ...clockColumn(window, (row) => row.max_ts),
+      ...timeColumns("Longest after", window, (row) => row.max_ts, "When it was woken"),
     ],
   });
 }
@@ -43,7 +41,7 @@ function wakers(wakeups, places) {
     place: (row) => (row.tid ? places.thread(row.tid, row.comm || "?") : null) ?? places.first(row),
     columns: [
       { title: "Waker", text: (row) => (row.others ? "(others)" : nameOf(row)) },
-      number("Count", "count"),
+      number("Count", (row) => row.count),
       time("They waited", delay("total_ns"), "From being woken to running, all together"),
       time("50 %", delay("p50_ns")), time("99 %", delay("p99_ns")), time("Longest", delay("max_ns")),
     ],
