@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "ctl/command_line/command_line.h"
 #include "ctl/views/views.h"
@@ -192,6 +195,46 @@ TEST(SnapshotListView, ShowsWhichSnapshotIsBeforeEachIfAnyHasOne) {
       "one    2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  -\n"
       "two    2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  above\n"
       "three  2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  one\n");
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
+  json list = json::array();
+  for (const char letter : {'a', 'b', 'c'}) {
+    const std::string name(60, letter);
+    json each = snapshot(name.c_str(), {"the kernel skipped 3 hits of kfree"});
+    each["kept"] = true;
+    each["window"] = {{"begin_ns", 2'063'161'712'000U},
+                      {"end_ns", 2'064'151'712'000U},
+                      {"furthest_ns", 2'059'210'000'000U}};
+    each["previous"] = std::string(60, 'p');
+    list.push_back(each);
+  }
+  const auto lines = lines_of(snapshot_list_view({{"snapshots", list}}, {}, Colours(false)));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_THAT(lines, testing::Each(testing::SizeIs(testing::Le(120U))));
+  EXPECT_TRUE(lines.front().ends_with("PREVIOUS"));
+  EXPECT_THAT(lines.back(),
+              testing::ContainsRegex("^c+\\.\\.\\. .*incomplete, kept +p+\\.\\.\\.$"));
+}
+
+TEST(SnapshotListView, OnlyThePreviousSnapshotIsBeyondATerminalOf80Columns) {
+  json first = snapshot("one", json::array()), second = snapshot("two", {"lost"});
+  const auto without =
+      lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+  EXPECT_THAT(without, testing::Each(testing::SizeIs(testing::Le(80U))));
+  second["previous"] = "a-long-name";
+  const auto with =
+      lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+  ASSERT_EQ(with.size(), without.size());
+  for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(with[i].starts_with(without[i])) << with[i];
+  EXPECT_TRUE(with.back().ends_with("a-long-name"));
 }
 
 TEST(SnapshotListView, ShowsWhichSnapshotsAreKept) {
