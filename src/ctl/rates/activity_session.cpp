@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "ctl/input/session_request.h"
 #include "ctl/live/open_session.h"
 #include "ctl/live/stream_loop.h"
 #include "trace/metadata/event_records.h"
@@ -15,10 +16,13 @@ namespace {
 constexpr const char* kCallEvents[] = {"sys_enter", "sys_exit", "sched_process_exec",
                                        "sched_process_exit"};
 
-// What the kernel selects: tasks, and of processes the events.
-SelectionArgs of_session(TopView view, const SelectionArgs& given) {
-  SelectionArgs args{
-      .events = given.events, .pids = given.pids, .uids = given.uids, .comms = given.comms};
+// What the kernel selects: tasks, and for the view of processes the events.
+SelectionArgs of_session(TopView view, const TopCommand& command) {
+  const SelectionArgs& given = command.selection;
+  SelectionArgs args{.events = session_events(given, command.session),
+                     .pids = given.pids,
+                     .uids = given.uids,
+                     .comms = given.comms};
   if (view == TopView::calls) args.events.assign(std::begin(kCallEvents), std::end(kCallEvents));
   return args;
 }
@@ -34,7 +38,7 @@ Result<LiveSource> ActivitySession::open(const std::string& socket, TopView view
   auto client = RpcClient::connect(socket, kConnectTimeout);
   if (!client) return propagate(client);
   handle.watch(*client);
-  return open_session(std::move(*client), of_session(view, command.selection), command.session);
+  return open_session(std::move(*client), of_session(view, command), command.session);
 }
 
 Result<std::unique_ptr<ActivitySession>> ActivitySession::over(LiveSource source, TopView view,

@@ -217,6 +217,21 @@ TEST_F(Top, CountsCallsAlsoWhileTheyAreRecordedInOneRecord) {
   expect_calls_of_a_process();
 }
 
+TEST_F(Top, EnablesTheSelectedCallsForItsProcesses) {
+  daemon_.write_config({{"events", {{"sched", true}}}});
+  daemon_.call("reload");
+  ASSERT_EQ(daemon_.event_status("sys_enter")["enabled"], false);
+  WaitingTruth caller({"numbered", "0", "1000"});
+  caller.go();
+  const json frame =
+      json::parse(daemon_.ctl_ok({"--json", "top", "--view", "processes", "--count", "1", "--pid",
+                                  std::to_string(caller.pid()), "--syscall", "getpriority"}));
+  caller.finish();
+  ASSERT_EQ(frame["rows"].size(), 1U) << frame;
+  EXPECT_GT(frame["rows"][0]["events_per_s"], 0);
+  EXPECT_TRUE(frame["rows"][0]["cpu_percent"].is_null()) << "it has no other events";
+}
+
 TEST_F(Top, MeasuresTheCpuTimeOfProcessesByTheirSwitches) {
   const auto rows = [&](const std::vector<std::string>& options) {
     std::vector<std::string> words{"--json", "top", "--view", "processes", "--count", "1"};
