@@ -95,7 +95,7 @@ void KmemAnalysis::change(const Held& held, Change&& change) {
   if (!held.selected) return;
   change(totals_[index(held.type)]);
   for (size_t group = 0; group < kKmemGroups; ++group)
-    if (held.rows[group] != kNone) change(tables_[group].rows[held.rows[group]].use);
+    if (held.rows[group] != kNone) change(tables_[group][held.rows[group]].use);
 }
 
 KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView record,
@@ -129,23 +129,12 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
 }
 
 uint32_t KmemAnalysis::row_of(KmemGroup group, uint64_t key, KmemType type) {
-  Table& of = table(group);
-  const auto found = of.index.find(group_key(key, type));
-  if (found != of.index.end()) return found->second;
-  if (of.index.size() >= kMaxRows) return others_row(group);
-  const auto row = static_cast<uint32_t>(of.rows.size());
-  of.rows.push_back({.key = key, .type = type});
-  of.index.emplace(group_key(key, type), row);
-  return row;
-}
-
-uint32_t KmemAnalysis::others_row(KmemGroup group) {
-  Table& of = table(group);
-  if (!of.others) {
-    of.others = static_cast<uint32_t>(of.rows.size());
-    of.rows.push_back({.others = true});
+  const auto [row, is_new] = table(group).place_of(group_key(key, type));
+  if (is_new) {
+    table(group)[row].key = key;
+    table(group)[row].type = type;
   }
-  return *of.others;
+  return row;
 }
 
 // The name may come later than the first record. Kernels before 6.1 do not provide it.
@@ -153,7 +142,7 @@ uint32_t KmemAnalysis::cache_row(const KmemCall& call, const NameTable& names) {
   const bool named = call.cache != 0;
   const uint32_t row = row_of(KmemGroup::cache, named ? call.cache : call.bytes_alloc,
                               named ? KmemType::cache : KmemType::kmalloc);
-  KmemRow& cache = table(KmemGroup::cache).rows[row];
+  KmemRow& cache = table(KmemGroup::cache)[row];
   if (cache.others) return row;
   cache.unnamed = !named;
   if (named && cache.name.empty()) cache.name = names.cache_name(call.cache);
@@ -164,7 +153,7 @@ uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
   const Actor actor = actor_of(record, *sources_[from.source].names);
   const uint32_t number = actors_.of(actor).value_or(UINT32_MAX);
   const uint32_t row = row_of(KmemGroup::task, number, KmemType::kmalloc);
-  KmemRow& made = table(KmemGroup::task).rows[row];
+  KmemRow& made = table(KmemGroup::task)[row];
   if (made.others) return row;
   made.actor = actor.id;
   made.is_thread = !actor.known;
@@ -174,14 +163,15 @@ uint32_t KmemAnalysis::task_row(const RecordOrigin& from, RecordView record) {
 }
 
 uint32_t KmemAnalysis::task_site_row(const KmemTaskSite& of, KmemType type) {
-  const bool others = table(KmemGroup::task).rows[of.task].others ||
-                      table(KmemGroup::call_site).rows[of.call_site].others;
-  return others ? others_row(KmemGroup::task_site) : row_of(KmemGroup::task_site, of.key(), type);
+  const bool others =
+      table(KmemGroup::task)[of.task].others || table(KmemGroup::call_site)[of.call_site].others;
+  return others ? table(KmemGroup::task_site).others()
+                : row_of(KmemGroup::task_site, of.key(), type);
 }
 
 uint32_t KmemAnalysis::flags_row(const KmemCall& call, const Schema& schema) {
   const uint32_t row = row_of(KmemGroup::gfp_flags, call.gfp_flags, KmemType::kmalloc);
-  KmemRow& flags = table(KmemGroup::gfp_flags).rows[row];
+  KmemRow& flags = table(KmemGroup::gfp_flags)[row];
   if (!flags.others && flags.name.empty()) flags.name = gfp_names(call.gfp_flags, schema.gfp_flags);
   return row;
 }

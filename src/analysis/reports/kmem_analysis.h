@@ -13,6 +13,7 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/actor.h"
 #include "analysis/reports/kmem_call.h"
+#include "analysis/reports/limited_rows.h"
 
 namespace ktraced {
 
@@ -139,7 +140,7 @@ class KmemAnalysis : public Analysis {
   void finish(uint64_t end_ns, uint64_t sure_since_ns);
 
   [[nodiscard]] const std::vector<KmemRow>& rows(KmemGroup group) const {
-    return tables_[static_cast<size_t>(group)].rows;
+    return tables_[static_cast<size_t>(group)].rows();
   }
   [[nodiscard]] const KmemUse& total(KmemType type) const { return totals_[index(type)]; }
   [[nodiscard]] const KmemFrees& frees(KmemType type) const { return frees_[index(type)]; }
@@ -157,11 +158,7 @@ class KmemAnalysis : public Analysis {
     const Schema* schema;
     const NameTable* names;
   };
-  struct Table {
-    std::unordered_map<uint64_t, uint32_t> index;
-    std::vector<KmemRow> rows;
-    std::optional<uint32_t> others;  // the row of all groups that have none
-  };
+  using Table = LimitedRows<KmemRow>;
   struct Held {
     uint64_t ts;
     uint64_t bytes_alloc;
@@ -182,7 +179,6 @@ class KmemAnalysis : public Analysis {
   Held held_of(const RecordOrigin& from, RecordView record, const KmemCall& call);
   Table& table(KmemGroup group) { return tables_[static_cast<size_t>(group)]; }
   uint32_t row_of(KmemGroup group, uint64_t key, KmemType type);
-  uint32_t others_row(KmemGroup group);
   uint32_t cache_row(const KmemCall& call, const NameTable& names);
   uint32_t task_row(const RecordOrigin& from, RecordView record);
   uint32_t task_site_row(const KmemTaskSite& of, KmemType type);
@@ -200,7 +196,7 @@ class KmemAnalysis : public Analysis {
   KmemSink* sink_ = nullptr;
   std::vector<Source> sources_;
   ActorNumbers actors_{kMaxRows};
-  std::array<Table, kKmemGroups> tables_;
+  std::vector<Table> tables_ = std::vector<Table>(kKmemGroups, Table(kMaxRows));  // by KmemGroup
   std::array<KmemUse, kTypes> totals_;
   std::array<KmemFrees, kTypes> frees_;
   std::unordered_map<uint64_t, Held> held_;  // by address

@@ -78,24 +78,14 @@ void SyscallAnalysis::on_return(const CallReturn& returned, const Call* begun,
   if (counted.ns) note_slow(*begun, returned, counted);
 }
 
-SyscallRow& SyscallAnalysis::row_of(Table& table, uint64_t key) {
-  if (const auto found = table.index.find(key); found != table.index.end())
-    return table.rows[found->second];
-  if (table.rows.size() >= kMaxRows) {
-    if (!table.rows.back().others) table.rows.emplace_back().others = true;
-    return table.rows.back();
-  }
-  table.index.emplace(key, static_cast<uint32_t>(table.rows.size()));
-  return table.rows.emplace_back();
-}
-
 void SyscallAnalysis::count(const Counted& call, const Actor& actor) {
   // More processes than this also mean too many rows.
   const uint64_t number = processes_.of(actor).value_or(UINT32_MAX);
-  SyscallRow& row = row_of(by_process_, number << 34 | call_key(call.abi, call.nr));
+  const uint64_t kind = call_key(call.abi, call.nr);
+  SyscallRow& row = by_process_[by_process_.place_of(number << 34 | kind).index];
   if (!row.others) row.learn(actor);
   count(row, call);
-  count(row_of(by_call_, call_key(call.abi, call.nr)), call);
+  count(by_call_[by_call_.place_of(kind).index], call);
 }
 
 void SyscallAnalysis::count(SyscallRow& row, const Counted& call) {

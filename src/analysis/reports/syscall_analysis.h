@@ -7,12 +7,12 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/coverage/actor.h"
 #include "analysis/intervals/call_tracker.h"
 #include "analysis/reports/histogram.h"
+#include "analysis/reports/limited_rows.h"
 #include "analysis/reports/longest.h"
 
 namespace ktraced {
@@ -60,8 +60,8 @@ class SyscallAnalysis : public CallSink {
   void on_begin(const Call& call, const CallRecord& at, Unknown unknown) override;
   void on_end(const CallInterval& interval) override;
 
-  [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows; }
-  [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows; }
+  [[nodiscard]] const std::vector<SyscallRow>& by_process() const { return by_process_.rows(); }
+  [[nodiscard]] const std::vector<SyscallRow>& by_call() const { return by_call_.rows(); }
   // The longest first.
   [[nodiscard]] std::vector<SyscallCall> slowest() const { return slowest_.sorted(); }
   // Exits of calls whose beginning is not in the trace.
@@ -83,10 +83,6 @@ class SyscallAnalysis : public CallSink {
   [[nodiscard]] uint64_t lost() const { return tracker_.lost(); }
 
  private:
-  struct Table {
-    std::unordered_map<uint64_t, uint32_t> index;
-    std::vector<SyscallRow> rows;
-  };
   // What a call is counted as.
   struct Counted {
     uint32_t abi = 0;
@@ -95,7 +91,6 @@ class SyscallAnalysis : public CallSink {
     std::optional<uint64_t> ns;  // its duration, if known
     uint64_t ts = 0;             // when it returned, or ended its thread
   };
-  static SyscallRow& row_of(Table& table, uint64_t key);
 
   void on_return(const CallReturn& returned, const Call* begun, const CallInterval& interval);
   void count(const Counted& call, const Actor& actor);
@@ -104,7 +99,7 @@ class SyscallAnalysis : public CallSink {
 
   CallTracker& tracker_;
   ActorNumbers processes_{kMaxRows};
-  Table by_process_, by_call_;
+  LimitedRows<SyscallRow> by_process_{kMaxRows}, by_call_{kMaxRows};
   Longest<SyscallCall> slowest_;
   uint64_t running_ = 0, begun_before_ = 0, end_unseen_ = 0, uncertain_ = 0;
   uint64_t child_returns_ = 0, ended_ = 0, killed_ = 0, not_followed_ = 0;

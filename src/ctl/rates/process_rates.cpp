@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "analysis/coverage/event_fields.h"
+#include "analysis/intervals/evict.h"
 #include "ctl/rates/rates.h"
 
 namespace ktraced {
@@ -65,22 +65,13 @@ ProcessRates::Process* ProcessRates::process_of(const Actor& actor) {
 }
 
 void ProcessRates::note_exec(const Field& argv, RecordView record, const Actor& actor) {
-  if (execs_.size() >= kMaxProcesses) drop_older_execs();
+  if (execs_.size() >= kMaxProcesses)  // the processes of the older half have likely ended
+    evict_older_half(execs_, [](const CommandLine& exec) { return exec.read_ns; });
   execs_[actor.id] = {.pid = actor.id,
                       .read_ns = record.ts(),
                       .start_ns = actor.start_ns,
                       .text = std::string(text_of(argv, record)),
                       .cut = elements_of(argv, record).cut};
-}
-
-// The older half of them: the processes have likely ended.
-void ProcessRates::drop_older_execs() {
-  std::vector<uint64_t> times;
-  times.reserve(execs_.size());
-  for (const auto& [pid, exec] : execs_) times.push_back(exec.read_ns);
-  const auto middle = std::next(times.begin(), std::ssize(times) / 2);
-  std::ranges::nth_element(times, middle);
-  std::erase_if(execs_, [middle](const auto& exec) { return exec.second.read_ns <= *middle; });
 }
 
 void ProcessRates::on_config_change(uint64_t ts, const TraceConfig& config) {

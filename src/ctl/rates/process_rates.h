@@ -53,7 +53,6 @@ class ProcessRates : public ActivityRates, public RunSink {
 
   Process* process_of(const Actor& actor);
   void note_exec(const Field& argv, RecordView record, const Actor& actor);
-  void drop_older_execs();
   void count_run(const Running& running, uint64_t until_ns);
   [[nodiscard]] TopRow row_of(const Process& process, double seconds) const;
   [[nodiscard]] std::string command_of(const Process& process) const;
