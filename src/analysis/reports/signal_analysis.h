@@ -41,8 +41,8 @@ struct ReceivedSignals {
 };
 
 // Sums up the selected signal_generate and signal_deliver. The sender is the process that ran then,
-// if the signal was not sent_by_kernel(). Memory: at
-// most `max_rows` rows in each table, and twice as many processes.
+// if the signal was not sent_by_kernel(). Memory: at most `max_rows` rows in each table, and twice
+// as many processes.
 class SignalAnalysis : public Analysis {
  public:
   static constexpr size_t kMaxRows = 8192;

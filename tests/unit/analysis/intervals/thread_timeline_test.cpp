@@ -277,7 +277,7 @@ class FirstCpu : public RecordSelector {
 };
 
 TEST_F(ThreadTimelineTest, AThreadThatWentOnWhereTheSelectionDoesNotReachIsNotDrawnAsleep) {
-  const FirstCpu selector;
+  FirstCpu selector;
   all_.set_selector(selector);
   change(100, 0, kCouldGoOn, kCaller);
   change(120, kCaller, kFallsAsleep, kOtherCaller);

@@ -197,7 +197,7 @@ TEST(SnapshotListView, ShowsWhichSnapshotIsBeforeEachIfAnyHasOne) {
       "three  2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  one\n");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> table_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -216,7 +216,7 @@ TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
     each["previous"] = std::string(60, 'p');
     list.push_back(each);
   }
-  const auto lines = lines_of(snapshot_list_view({{"snapshots", list}}, {}, Colours(false)));
+  const auto lines = table_lines(snapshot_list_view({{"snapshots", list}}, {}, Colours(false)));
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_THAT(lines, testing::Each(testing::SizeIs(testing::Le(120U))));
   EXPECT_TRUE(lines.front().ends_with("PREVIOUS"));
@@ -227,11 +227,11 @@ TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
 TEST(SnapshotListView, OnlyThePreviousSnapshotIsBeyondATerminalOf80Columns) {
   json first = snapshot("one", json::array()), second = snapshot("two", {"lost"});
   const auto without =
-      lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+      table_lines(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
   EXPECT_THAT(without, testing::Each(testing::SizeIs(testing::Le(80U))));
   second["previous"] = "a-long-name";
   const auto with =
-      lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+      table_lines(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
   ASSERT_EQ(with.size(), without.size());
   for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(with[i].starts_with(without[i])) << with[i];
   EXPECT_TRUE(with.back().ends_with("a-long-name"));
