@@ -86,7 +86,7 @@ export function summarySection(data, places) {
           id: "processes-table", rows: processes.rows, of: processes.of, sorted: "Events",
           place: (row) => (row.pid === null ? places.thread(row.tid, "?") : places.process(row.pid, row.comm || "?")) ?? places.first(row),
           columns: [
-            number("PID", (row) => row.pid),
+            { title: "PID", value: (row) => row.pid, text: (row) => String(row.pid ?? "?") },
             { title: "Process", text: (row) => printable(row.pid === null ? `(thread ${row.tid})` : row.comm || "?") },
             number("Events", (row) => row.events),
           ],
