@@ -25,13 +25,22 @@ export function contextOf(canvas, width, height) {
 
 const kWidths = new Map(); // of texts, in pixels: measuring takes longer than drawing
 
-// `text`, truncated to about the given width.
+function widthOf(context, text) {
+  let width = kWidths.get(text);
+  if (width === undefined) kWidths.set(text, (width = context.measureText(text).width));
+  return width;
+}
+
+// `text`, truncated to the given width.
 export function fitted(context, text, width) {
-  let all = kWidths.get(text);
-  if (all === undefined) kWidths.set(text, (all = context.measureText(text).width));
-  if (all <= width) return text;
-  const fits = Math.floor((text.length * width) / all) - 1;
-  return fits < 1 ? "" : `${text.slice(0, fits)}…`;
+  if (widthOf(context, text) <= width) return text;
+  let shown = "", room = width - widthOf(context, "…");
+  for (const letter of text) {
+    room -= widthOf(context, letter);
+    if (room < 0) break;
+    shown += letter;
+  }
+  return shown === "" ? "" : `${shown}…`;
 }
 
 // The smallest 1, 2 or 5 times a power of ten that is at least `least`.
@@ -136,7 +145,7 @@ export function paintSlices(context, row, range, box, colours, highlight) {
     context.fillRect(x, box.y, width - gap, box.height);
   };
   paintLane(context, lane, range, box, colours, 1.5, fill, (i, x, width) => {
-    if (width > 26) label(context, row.name(lane.what[i]), x, box, width, isDim(lane.what[i]) ? colours.text : kOnPalette);
+    if (width > 26) label(context, row.name(lane.what[i]), x, box, width, isDim(lane.what[i]) ? { ink: colours.text } : { ink: kOnPalette, plate: row.colour(lane.what[i]) });
   });
 }
 
@@ -148,10 +157,15 @@ function stripes(context, x, box, width, colours) {
   context.globalAlpha = 1;
 }
 
-function label(context, text, x, box, width, colour) {
+// A slice that is mostly idle is pale: the name has a plate in its full colour, if there is one.
+function label(context, text, x, box, width, { ink, plate }) {
   const shown = fitted(context, text, width - 8);
   if (shown.length < 5 && shown !== text) return;
-  context.fillStyle = colour;
+  if (plate !== undefined) {
+    context.fillStyle = plate;
+    context.fillRect(x + 2, box.y, widthOf(context, shown) + 4, box.height);
+  }
+  context.fillStyle = ink;
   context.fillText(shown, x + 4, box.y + box.height / 2 + 0.5);
 }
 

@@ -11,6 +11,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { reachText } from "../../html/src/format.js";
 import { Browser } from "./browser.mjs";
+import { watchingTexts } from "./contrast.mjs";
 
 const [ktracectl, makeTrace] = process.argv.slice(2).map((each) => path.resolve(each));
 const kEvents = 20_000;
@@ -396,6 +397,127 @@ test("in a window of 390 pixels the navigation has a line of its own, which scro
   await browser.until("document.getElementById('summary').getBoundingClientRect().top < innerHeight");
   assert((await edges("#summary h2")).top >= (await edges(".bar")).bottom, "the heading is below the bar");
 }));
+
+// Calls `body` where light or dark colours are asked for.
+async function inColours(scheme, body) {
+  const ask = (features) => browser.send("Emulation.setEmulatedMedia", { features });
+  await ask([{ name: "prefers-color-scheme", value: scheme }]);
+  try {
+    await body();
+  } finally {
+    await ask([]);
+  }
+}
+
+// Calls `body` with each size of a window, and either colours.
+async function inEachLook(body) {
+  for (const width of [1280, 390])
+    for (const scheme of ["light", "dark"])
+      await browser.inWindow(width, 900, () => inColours(scheme, () => body(width, `${scheme}, ${width} pixels`)));
+}
+
+// Writes a page with everything that has to be read, of the longest, and with slices that are mostly idle.
+function writeCrowded(file) {
+  changeData(page, file, ({ caveats, processes, summary, sources, timeline }) => {
+    caveats.push("a caveat ".repeat(40));
+    sources[0].path = "/long".repeat(60);
+    Object.assign(processes.processes.rows[0], { argv: "/usr/bin/long --argument ".repeat(40), cgroup: "/long.slice".repeat(40) });
+    Object.assign(summary.processes.rows[0], { pid: null, tid: 4194303 });
+    timeline.threads.lanes[0].comm = "WWWWWWWWWWiiiii";
+    timeline.tasks.forEach((task) => { if (task.comm === "ld") task.comm = "WWWWWWWWWWiiiii"; });
+    for (const lane of [...timeline.run.lanes, ...timeline.threads.lanes.map(({ calls }) => calls)])
+      lane.joined = lane.ns.flatMap((ns, i) => [i, 2, Math.ceil(ns / 4), Math.ceil(ns / 8)]);
+  });
+}
+
+quietly("every text differs from its background, in light and dark colours", async () => {
+  const file = path.join(directory, "crowded.html");
+  writeCrowded(file);
+  const kLeast = 4.5; // of WCAG 2, AA
+  await watchingTexts(browser, (texts) => inEachLook(async (_, look) => {
+    const seen = [];
+    const read = async () => {
+      await nextFrame();
+      seen.push(...await texts());
+    };
+    await browser.open(pathToFileURL(file).href);
+    await read();
+    await browser.click("#names-legend button:nth-child(2)");
+    await browser.mouse("mouseMoved", await browser.placeOf("#cpus-table tbody tr:nth-child(2)"));
+    await read();
+    await browser.mouse("mouseMoved", await browser.placeOf("#names-legend button:nth-child(2)"));
+    await read();
+    await browser.click("#names-legend button:nth-child(2)");
+    for (let step = 0; step < 5; step += 1) await browser.click("#zoom-in");
+    await read();
+    assert.deepEqual(seen.filter(({ contrast }) => contrast < kLeast).map(({ text, where, contrast }) => `${text} in ${where}: ${contrast.toFixed(2)}`), [], look);
+    for (const canvas of ["overview", "timeline", "pane", "chart"]) assert(seen.some((text) => text.canvas === canvas), `${canvas}, ${look}`);
+  }));
+});
+
+quietly("names of lanes take a quarter at most, and nothing is beside the window", async () => {
+  const file = path.join(directory, "crowded.html");
+  writeCrowded(file);
+  await watchingTexts(browser, (texts) => inEachLook(async (width, look) => {
+    await browser.open(pathToFileURL(file).href);
+    assert(await browser.value("document.documentElement.scrollWidth <= innerWidth"), look);
+    const quarter = Math.min(168, await browser.value("document.querySelector('.pane').clientWidth") / 4);
+    const names = (await texts()).filter(({ canvas, left }) => ["overview", "pane"].includes(canvas) && left < quarter);
+    assert(names.some(({ text }) => text.startsWith("CPU 3")) && names.some(({ text }) => text.startsWith("nginx")), look);
+    assert.deepEqual(names.filter(({ right }) => right > quarter), [], look);
+  }));
+});
+
+quietly("the arrows of tables cover nothing at the left end, and all of what scrolls below them", async () => {
+  const file = path.join(directory, "crowded.html");
+  writeCrowded(file);
+  const wrong = `(() => {
+    const wrong = [];
+    for (const scroll of document.querySelectorAll(".scroll")) {
+      const arrow = scroll.querySelector("td.place");
+      if (arrow === null) continue;
+      arrow.scrollIntoView({ block: "center" });
+      const note = (what) => wrong.push(scroll.firstChild.id + ": " + what);
+      const { left, right, top, bottom } = arrow.getBoundingClientRect(), of = scroll.getBoundingClientRect();
+      scroll.scrollLeft = 0;
+      if (arrow.parentElement.cells[1].getBoundingClientRect().left < right - 1) note("the first column is covered");
+      scroll.scrollLeft = scroll.scrollWidth;
+      if (arrow.parentElement.lastChild.getBoundingClientRect().right > of.right + 1) note("the last column is not reached");
+      if (Math.abs(arrow.getBoundingClientRect().left - left) > 1) note("the arrow scrolls");
+      if (document.elementFromPoint((left + right) / 2, (top + bottom) / 2)?.closest("td") !== arrow) note("the arrow is covered");
+      if (!/^rgb\\(/.test(getComputedStyle(arrow).backgroundColor) && !/^color\\(srgb [0-9. ]+\\)$/.test(getComputedStyle(arrow).backgroundColor)) note("is seen through");
+    }
+    return wrong;
+  })()`;
+  await inEachLook(async (_, look) => {
+    await browser.open(pathToFileURL(file).href);
+    assert.deepEqual(await browser.value(wrong), [], look);
+  });
+});
+
+quietly("what a search box says of itself is read whole in a window of 1280 pixels", () => browser.inWindow(1280, 900, async () => {
+  const cut = await browser.value(`[...document.querySelectorAll("input[placeholder]")].filter((input) => {
+    const context = document.createElement("canvas").getContext("2d");
+    const { font, paddingLeft, paddingRight } = getComputedStyle(input);
+    context.font = font;
+    return context.measureText(input.placeholder).width > input.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+  }).map((input) => input.placeholder)`);
+  assert.deepEqual(cut, []);
+}));
+
+quietly("the search box is made narrower before the navigation is", () => browser.inWindow(1200, 900, async () => {
+  const widths = await browser.value("(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.bar nav'))");
+  assert.equal(widths[0], widths[1]);
+}));
+
+quietly("the events of a process have its number without commas, or a question mark if it is not known", async () => {
+  const file = path.join(directory, "crowded.html");
+  writeCrowded(file);
+  await browser.open(pathToFileURL(file).href);
+  const rows = await browser.value("[...document.querySelectorAll('#processes-table tbody tr')].map((row) => [...row.cells].slice(1, 3).map((cell) => cell.textContent))");
+  assert(rows.some(([pid, name]) => pid === "?" && name === "(thread 4194303)"), rows.join(" "));
+  assert(rows.some(([pid]) => pid === "4003"), rows.join(" "));
+});
 
 const shownHint = () => browser.value("document.getElementById('timeline-hint').innerText");
 
