@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "harness/client/daemon.h"
@@ -224,6 +225,19 @@ bool rules_are_healthy(const json& rules) {
                              [](const json& rule) { return rule["health"] == "ok"; });
 }
 
+// The queries of the dashboard, with values for its variables as Grafana puts them in.
+std::vector<std::string> dashboard_queries() {
+  std::ifstream file(KTRACED_SOURCE_DIR "/docs/examples/ktraced-grafana.json");
+  std::vector<std::string> queries;
+  for (const json& panel : json::parse(file)["panels"])
+    for (const json& target : panel["targets"]) {
+      const std::string query = std::regex_replace(target["expr"].get<std::string>(),
+                                                   std::regex(R"(\$__rate_interval)"), "1m");
+      queries.push_back(std::regex_replace(query, std::regex(R"(\$instance)"), ".*"));
+    }
+  return queries;
+}
+
 TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
   const std::string target = free_address();
   Daemon daemon(config_with_metrics(target));
@@ -236,6 +250,10 @@ TEST_F(MetricsEndpoint, IsScrapedByPrometheus) {
   EXPECT_TRUE(eventually([&] { return prometheus.value("ktraced_flight_memory_bytes") == bytes; }));
   EXPECT_TRUE(eventually([&] { return rules_are_healthy(prometheus.get("rules")); }))
       << prometheus.get("rules");
+  const std::vector<std::string> queries = dashboard_queries();
+  EXPECT_FALSE(queries.empty());
+  for (const std::string& query : queries)
+    EXPECT_FALSE(prometheus.get("query", query).is_null()) << "refused: " << query;
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
