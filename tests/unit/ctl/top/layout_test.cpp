@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -184,6 +185,79 @@ TEST_F(TopLayout, ShowsASecondTableAndTheLastRatesOnTwoHundred50) {
   const auto waiting = screen_of(frame_, state_, size);
   EXPECT_THAT(waiting[3], StartsWith("opening a session ...          "));
   EXPECT_EQ(waiting[3].find("EVENT "), 101U);
+}
+
+// The tables of all views, each with more rows than a screen of 50 lines.
+std::vector<std::pair<TopView, TopTable>> tables_of_all_views() {
+  const auto filled = [](std::initializer_list<TopColumn> columns,
+                         std::initializer_list<std::string_view> texts) {
+    TopTable table{.columns = columns, .rows = {}};
+    TopRow row;
+    for (const std::string_view text : texts) row.push_back(text_cell(text));
+    table.rows.assign(60, row);
+    return table;
+  };
+  return {
+      {TopView::events,
+       filled({{.title = "EVENT", .is_text = true},
+               {.title = "HITS/S"},
+               {.title = "RECORDED/S"},
+               {.title = "FILTERED/S"},
+               {.title = "DROPPED/S"},
+               {.title = "MISSED/S"}},
+              {"sched_migrate_task", "1,234,567", "1,234,567", "123,456", "12,345", "1.5"})},
+      {TopView::processes,
+       filled({{.title = "PROCESS", .is_text = true},
+               {.title = "EVENTS/S"},
+               {.title = "SHARE"},
+               {.title = "CPU %"},
+               {.title = "PID"},
+               {.title = "COMMAND", .is_text = true}},
+              {"a-name-of-fifte", "1,234,567", "100.0 %", "6400.0", "4194303",
+               "/usr/bin/python3 -m http.server --directory /srv/files --bind 127.0.0.1 8080"})},
+      {TopView::calls,
+       filled({{.title = "SYSTEM CALL", .is_text = true},
+               {.title = "CALLS/S"},
+               {.title = "ERRORS/S"},
+               {.title = "MEAN TIME"},
+               {.title = "TIME/S"}},
+              {"rt_sigtimedwait_time32", "1,234,567", "123,456", "123.4 ms", "64.00 s"})},
+      {TopView::sessions,
+       filled({{.title = "SESSION", .is_text = true},
+               {.title = "EVENTS/S"},
+               {.title = "FILTERED/S"},
+               {.title = "LOST/S"},
+               {.title = "STATE", .is_text = true},
+               {.title = "SINK", .is_text = true},
+               {.title = "OWNER", .is_text = true}},
+              {"recorder", "1,234,567", "123,456", "12,345", "recording", "flight", "4194303"})},
+  };
+}
+
+TEST_F(TopLayout, HasAllColumnsOnEighty24AndTwoFullTablesOnTwoHundred50) {
+  const auto tables = tables_of_all_views();
+  const auto table_of = [&](TopView view) {
+    return std::ranges::find(tables, view, &std::pair<TopView, TopTable>::first)->second;
+  };
+  const auto expect_headings = [](const std::string& line, const TopTable& table) {
+    for (const TopColumn& column : table.columns) EXPECT_THAT(line, HasSubstr(column.title));
+  };
+  for (const auto& [view, table] : tables) {
+    state_.view = view;
+    frame_.table = table;
+    frame_.beside = table_of(view_beside(view));
+    const TopSize small{.rows = 24, .columns = 80}, large{.rows = 50, .columns = 200};
+    const auto narrow = screen_of(frame_, state_, small), wide = screen_of(frame_, state_, large);
+    expect_fits(narrow, small);
+    expect_fits(wide, large);
+    expect_headings(narrow[3], table);
+    expect_headings(wide[3].substr(0, 99), table);
+    expect_headings(wide[3].substr(101), frame_.beside);
+    for (size_t i = 4; i < large.rows - 1; ++i) {
+      EXPECT_THAT(wide[i], StartsWith(table.rows[0][0].text)) << i;
+      EXPECT_THAT(wide[i].substr(101), StartsWith(frame_.beside.rows[0][0].text)) << i;
+    }
+  }
 }
 
 TEST_F(TopLayout, FitsScreensOfAllSizes) {
