@@ -11,9 +11,9 @@ const kNarrow = 120; // pixels: a gutter without room for notes
 const kApart = 10; // pixels: two fingers this near to each other do not zoom
 const kNear = 3; // pixels: a slice this near to the pointer is hit
 
-// A row is { label, note, lane, states, tall, unknown, losses, name(what), colour(what), matches(what, highlight),
-// keyOf(what), keyOfAll, describe(i), describeState(i), describeLoss(i) }; note, states, unknown and losses may be missing. The states are
-// a strip at the foot of the row; with `tall` they fill it.
+// A row is { label, ending, note, lane, states, tall, unknown, losses, name(what), colour(what), matches(what, highlight),
+// keyOf(what), keyOfAll, describe(i), describeState(i), describeLoss(i) }; ending, note, states, unknown and losses may be missing. The
+// ending of a label is never cut. The states are a strip at the foot of the row; with `tall` they fill it.
 export class Pane {
   #rows = [];
   #frame = 0;
@@ -100,7 +100,8 @@ export class Pane {
     const note = row.note === undefined || gutter <= kNarrow ? "" : fitted(context, row.note, gutter - 70);
     const room = note === "" ? 0 : context.measureText(note).width + 8;
     context.fillStyle = colours.text;
-    context.fillText(fitted(context, row.label, gutter - 16 - room), 8, y);
+    const ending = row.ending ?? "", name = row.label.slice(0, row.label.length - ending.length);
+    context.fillText(fitted(context, name, gutter - 16 - room - context.measureText(ending).width) + ending, 8, y);
     context.fillStyle = colours.muted;
     context.textAlign = "right";
     context.fillText(note, gutter - 8, y);

@@ -89,6 +89,7 @@ function threadRows({ timeline, syscalls }) {
   const colours = timeline.syscalls.map(colouring(distinctColours(syscalls.calls.rows.map((row) => row.syscall))));
   return timeline.threads.lanes.map((thread) => ({
     label: printable(`${thread.comm || "?"} ${thread.tid}`),
+    ending: ` ${thread.tid}`, // distinguishes threads of one name
     note: timeline.run.of === 0 ? undefined : duration(thread.ran_ns),
     tid: thread.tid,
     pid: thread.pid,

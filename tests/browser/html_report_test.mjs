@@ -465,6 +465,8 @@ quietly("names of lanes take a quarter at most, and nothing is beside the window
     const names = (await texts()).filter(({ canvas, left }) => ["overview", "pane"].includes(canvas) && left < quarter);
     assert(names.some(({ text }) => text.startsWith("CPU 3")) && names.some(({ text }) => text.startsWith("nginx")), look);
     assert.deepEqual(names.filter(({ right }) => right > quarter), [], look);
+    const threads = await browser.value("JSON.parse(document.getElementById('data').textContent).timeline.threads.lanes.map(({ tid }) => tid)");
+    assert.deepEqual(threads.filter((tid) => !names.some(({ text }) => text.endsWith(` ${tid}`))), [], `each has its number, ${look}`);
   }));
 });
 
