@@ -31,8 +31,6 @@ class CallPrograms {
   Result<> attach(const std::string& function);
   void detach(const std::string& function);
   void detach_all();
-  // Waits until programs that were detached from the function are gone.
-  void wait_until_detached(const std::string& function) { detaching_.wait(function); }
   [[nodiscard]] bool attached(const std::string& function) const {
     return hooks_.contains(function);
   }
