@@ -135,17 +135,10 @@ TEST(Names, AreKnownForEndedThreadsThatStartedBeforeTheDaemon) {
   EXPECT_EQ(events.front()["comm"], "early-bird");
 }
 
-// The directory of the daemon's pinned object.
-std::filesystem::path pinned_object(const Daemon& daemon) {
-  for (const auto& entry : std::filesystem::directory_iterator(daemon.pins()))
-    if (entry.path().filename().string().starts_with("object-")) return entry.path();
-  return {};
-}
-
 // The programs that are attached and pinned.
 std::set<std::string> pinned_links(const Daemon& daemon) {
   std::set<std::string> links;
-  for (const auto& entry : std::filesystem::directory_iterator(pinned_object(daemon) / "links"))
+  for (const auto& entry : std::filesystem::directory_iterator(daemon.pinned_object() / "links"))
     links.insert(entry.path().filename());
   return links;
 }
@@ -189,7 +182,7 @@ TEST(Persistence, ReportsWhereUsersLookThatTheHistoryOfAnotherBuildIsLost) {
   ASSERT_TRUE(eventually([&] { return output_status(daemon)["trace"].is_string(); }));
   daemon.end(SIGKILL);
   const std::string other = "object-0123456789abcdef-2x1024k";
-  std::filesystem::rename(pinned_object(daemon), daemon.pins() / other);
+  std::filesystem::rename(daemon.pinned_object(), daemon.pins() / other);
   daemon.start();
 
   EXPECT_TRUE(daemon.logged("replaced " + other));

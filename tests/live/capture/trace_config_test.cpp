@@ -120,13 +120,6 @@ TEST_P(TraceConfig, KeepsThePreviousDaemonsPauseInASnapshot) {
 INSTANTIATE_TEST_SUITE_P(HandedOver, TraceConfig, testing::Values(true, false),
                          [](const auto& way) { return way.param ? "ByAKill" : "ByPersist"; });
 
-// The pin of this name under the only object in the daemon's directory.
-fs::path pin_of(Daemon& daemon, const std::string& map) {
-  for (const auto& entry : fs::directory_iterator(daemon.pins()))
-    if (entry.path().filename().string().starts_with("object-")) return entry.path() / "maps" / map;
-  return {};
-}
-
 void expect_unknown_before_the_restart(Daemon& daemon, const std::string& reason) {
   const json snapshot = daemon.call("snapshot.take");
   EXPECT_EQ(snapshot["complete"], false);
@@ -145,7 +138,7 @@ TEST(TraceConfigLog, MakesASnapshotIncompleteWhenDamaged) {
   run_truth({"numbered", "100"});
   daemon.end(SIGKILL);
   {
-    const Fd map(bpf_obj_get(pin_of(daemon, "trace_configs").c_str()));
+    const Fd map(bpf_obj_get((daemon.pinned_object() / "maps/trace_configs").c_str()));
     ASSERT_TRUE(map);
     const auto bytes = Mapping::map(map.get(), 8192, PROT_READ | PROT_WRITE);
     ASSERT_TRUE(bytes);
@@ -159,7 +152,7 @@ TEST(TraceConfigLog, MakesASnapshotIncompleteWhenMissing) {
   Daemon daemon(flight_config());
   run_truth({"numbered", "100"});
   daemon.end(SIGKILL);
-  ASSERT_TRUE(fs::remove(pin_of(daemon, "trace_configs")));
+  ASSERT_TRUE(fs::remove(daemon.pinned_object() / "maps/trace_configs"));
   daemon.start();
   expect_unknown_before_the_restart(daemon, "did not log it");
 }
@@ -168,7 +161,7 @@ TEST(KeptMisses, MakeASnapshotIncompleteWhenMissing) {
   Daemon daemon(flight_config());
   run_truth({"numbered", "100"});
   daemon.end(SIGKILL);
-  ASSERT_TRUE(fs::remove(pin_of(daemon, "kept_misses")));
+  ASSERT_TRUE(fs::remove(daemon.pinned_object() / "maps/kept_misses"));
   daemon.start();
   expect_unknown_before_the_restart(daemon, "hits the kernel missed");
 }

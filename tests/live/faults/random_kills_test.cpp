@@ -115,15 +115,12 @@ void start_and_die(Daemon& daemon, Chance& chance) {
 // began: the first entry is overwritten.
 template <class Entry>
 bool is_overwritten(const Daemon& daemon, const std::string& history) {
-  for (const auto& entry : fs::directory_iterator(daemon.pins())) {
-    if (!entry.path().filename().string().starts_with("object-")) continue;
-    const Fd map(bpf_obj_get((entry.path() / "maps" / history).c_str()));
-    const uint32_t index = 0;
-    Entry first{};
-    if (!map || bpf_map_lookup_elem(map.get(), &index, &first) != 0) break;
-    return first.number > 1;
-  }
-  throw std::runtime_error(history + " is not pinned");
+  const Fd map(bpf_obj_get((daemon.pinned_object() / "maps" / history).c_str()));
+  const uint32_t index = 0;
+  Entry first{};
+  if (!map || bpf_map_lookup_elem(map.get(), &index, &first) != 0)
+    throw std::runtime_error(history + " is not pinned");
+  return first.number > 1;
 }
 
 // Nothing is missing, except that the trace config of the time before a kill may be unknown: it

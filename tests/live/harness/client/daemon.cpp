@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 namespace ktraced::live {
@@ -90,6 +91,12 @@ json Daemon::call_error(std::string_view method, const json& params) {
   if (!answer.contains("error"))
     throw std::runtime_error(fmt::format("{} should have failed: {}", method, answer.dump()));
   return answer["error"];
+}
+
+std::filesystem::path Daemon::pinned_object() const {
+  for (const auto& entry : std::filesystem::directory_iterator(pins_))
+    if (entry.path().filename().string().starts_with("object-")) return entry.path();
+  throw std::runtime_error("no object is pinned in " + pins_.string());
 }
 
 json Daemon::event_status(const std::string& name) { return call("status")["events"][name]; }

@@ -39,6 +39,8 @@ class Daemon {
   [[nodiscard]] const std::string& config_file() const { return config_file_; }
   // Directory in the BPF file system for pinned objects that outlive it.
   [[nodiscard]] const std::filesystem::path& pins() const { return pins_; }
+  // The directory of the only object that is pinned there; throws if there is none.
+  [[nodiscard]] std::filesystem::path pinned_object() const;
   [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
   [[nodiscard]] std::string log() const { return process_->err() + process_->out(); }
   // True if the text is in its log, or appears soon: the log arrives through a pipe.
