@@ -35,8 +35,8 @@ class MemoryLimits {
       : versions_{{{.controllers = "", .find = std::move(version2), .mount = {}},
                    {.controllers = "memory", .find = std::move(version1), .mount = {}}}} {}
 
-  // Those of the control group of this process and of all its ancestors, as far as they can be
-  // read, in both versions of control groups.
+  // The limits of the control group of this process and of all its ancestors, as far as they can
+  // be read, in both versions of control groups.
   [[nodiscard]] std::vector<MemoryLimit> read();
 
  private:
@@ -50,18 +50,18 @@ class MemoryLimits {
   std::array<Version, 2> versions_;
 };
 
-// Those of this process and of the mounts of this machine. Thread-safe.
+// The memory limits of this process, from the mounts of this machine. Thread-safe.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits();
 // The limits of the control group `group` and its ancestors below the mount point `mount_point`.
 [[nodiscard]] std::vector<MemoryLimit> memory_limits(const std::filesystem::path& mount_point,
                                                      const std::filesystem::path& group);
 
 // Fails with ExitCode::unavailable if `bytes`, and some more for the work of the daemon itself,
-// exceed the lowest of these limits: no later start would succeed. The error of both functions is a
-// clause about several things that need the memory; it names the limit and the way to raise it.
+// exceed the lowest of these limits: no later start would succeed. The error is a clause about
+// several things that need the memory; it names the limit and the way to raise it.
 [[nodiscard]] Result<> check_memory_limit(std::span<const MemoryLimit> limits, uint64_t bytes);
-// Fails also, with ExitCode::os, if they exceed what one of the limits leaves now: other processes
-// may use it.
+// Fails as check_memory_limit(), and with ExitCode::os if `bytes`, and some more for the work of
+// the daemon itself, exceed what one of the limits leaves now: other processes may use it.
 [[nodiscard]] Result<> check_memory_room(std::span<const MemoryLimit> limits, uint64_t bytes);
 
 }  // namespace ktraced

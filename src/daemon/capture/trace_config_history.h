@@ -23,7 +23,8 @@ class TraceConfigHistory {
  public:
   using Config = std::shared_ptr<const nlohmann::json>;
   static constexpr size_t kMaxChanges = 1000;
-  // Of all of them as text; a manifest has them too. The newest one is kept at any length.
+  // The bytes of all changes as text, because a manifest has them too. The newest change is kept at
+  // any length.
   static constexpr size_t kMaxBytes = size_t{8} << 20;
 
   // Since when the trace config is known, and why not earlier.
@@ -72,7 +73,7 @@ class TraceConfigHistory {
 
   std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
   std::deque<Entry> changes_;          // the most recent ones, oldest first
-  size_t bytes_ = 0;                   // of these
+  size_t bytes_ = 0;                   // of changes_, as text
   KnownSince known_since_;
   int changing_ = 0;
   mutable std::mutex mutex_;

@@ -29,7 +29,8 @@ std::optional<BpfSizes> sizes_in(const std::string& id) {
   return sizes;
 }
 
-// Those of the object that an earlier daemon of this build has pinned; `sizes`, if there is none.
+// The sizes of the object that an earlier daemon of this build has pinned; `sizes`, if there is
+// none.
 BpfSizes sizes_left(const PinRoot& root, const KernelFeatures& features, const BpfSizes& sizes) {
   BpfSizes left = sizes;
   for (const std::string& id : root.objects().value_or(std::vector<std::string>{})) {

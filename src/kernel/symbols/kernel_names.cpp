@@ -169,7 +169,8 @@ Result<> KernelNames::check_cgroups(
   return walked;
 }
 
-// As the program cgroup_removed. The group ended some time before now.
+// Moves a group to the history of the removed ones, as the program cgroup_removed does. It gets the
+// time of now, because nobody knows when it ended.
 void KernelNames::end_cgroup(const rec_metadata_cgroup& group) const {
   const uint64_t number = std::atomic_ref(control_.removed_cgroups).fetch_add(1);
   const auto index = static_cast<uint32_t>(number % REMOVED_CGROUPS_MAX);
@@ -204,8 +205,8 @@ void KernelNames::add_all(uint64_t ns, History& history) const {
   add_cgroups(ns, history);
 }
 
-// A group that is removed meanwhile is in the table of the existing ones or in the history: so that
-// is read last.
+// The history is read last: a group that is removed meanwhile is in the table of the existing ones,
+// or in the history by then.
 void KernelNames::add_cgroups(uint64_t ns, History& history) const {
   history.unkept_cgroups = std::atomic_ref(control_.unkept_cgroups).load();
   for_each_element<uint64_t, rec_metadata_cgroup>(cgroups_map_,

@@ -39,8 +39,8 @@ class KernelNames {
 
   // Compares the table of the control groups that exist with those that `walk` visits: for each of
   // them, it calls a function with id and path. Call it as soon as the programs are attached, which
-  // then keep the table. Returns what `walk` returns; if that is an
-  // error, it adds the groups that were visited and ends none.
+  // then keep the table. Returns what `walk` returns; if that is an error, it adds the groups that
+  // were visited and ends none.
   Result<> check_cgroups(
       const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
       const;

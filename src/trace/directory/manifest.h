@@ -53,7 +53,7 @@ struct Manifest {
   // When the rings of a snapshot became empty, CLOCK_BOOTTIME; at begin_ns or before. From then on
   // at least one CPU has all its records. 0: no CPU has, or it is not known.
   uint64_t since_ns = 0;
-  // Of a snapshot: name changes before this may be missing, ns, CLOCK_BOOTTIME; 0: none is.
+  // Name changes of a snapshot before this may be missing; ns, CLOCK_BOOTTIME; 0: none is.
   uint64_t names_since_ns = 0;
   // Name of the snapshot in the same directory that ends at start_ns(); it may have been removed
   // since. Empty: there was none, or what came right after it is on no CPU.

@@ -18,7 +18,7 @@ inline constexpr const char* kCachesFile = "caches.json";
 inline constexpr const char* kCgroupsFile = "cgroups.json";    // not in older traces
 inline constexpr const char* kCommandsFile = "commands.json";  // not in older traces
 inline constexpr const char* kSymbolsFile = "symbols.json";
-// Those beside the directory of the packets; the manifest is first.
+// The files beside the directory of the packets; the manifest is first.
 inline constexpr std::array kTraceFiles = {kManifestFile, kTasksFile,    kCachesFile,
                                            kCgroupsFile,  kCommandsFile, kSymbolsFile};
 

@@ -37,7 +37,7 @@ class TraceReader {
   // was removed, perhaps before all of it was read.
   static Result<> check_not_removed(const std::filesystem::path& path);
 
-  // Of the directory, or of the archive.
+  // The path of the directory, or the name that open_unpacked() got.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
