@@ -2,6 +2,7 @@
 #include "base/mapping.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -15,15 +16,22 @@ std::unexpected<Error> not_mapped(size_t size, const std::string& where) {
   return fail(why.code, "cannot map {} bytes{}: {}", size, where, why.message);
 }
 
+size_t whole_pages(size_t bytes) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
 }  // namespace
 
 Result<Mapping> Mapping::map(int fd, size_t size, int protection, size_t offset) {
+  size = whole_pages(size);
   void* address = ::mmap(nullptr, size, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (address == MAP_FAILED) return not_mapped(size, "");
   return Mapping(address, size);
 }
 
 Result<Mapping> Mapping::map_at(uintptr_t address, int fd, size_t size, int protection) {
+  size = whole_pages(size);
   // A fixed address is what this is about.
   void* requested = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   void* got = ::mmap(requested, size, protection, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);

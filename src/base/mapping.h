@@ -21,14 +21,15 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { unmap(); }
 
-  // Maps `size` bytes of `fd` from `offset` on, shared. `protection` as for mmap(2).
-  // Fails with ExitCode::os, or as out_of_memory().
+  // Maps the pages that have `size` bytes of `fd` from `offset` on, shared. `protection` as for
+  // mmap(2). Fails with ExitCode::os, or as out_of_memory().
   static Result<Mapping> map(int fd, size_t size, int protection, size_t offset = 0);
-  // Maps `size` bytes of `fd` at an address where nothing may be, as map(). Fails with
-  // ExitCode::os, or as out_of_memory().
+  // Maps the pages that have the first `size` bytes of `fd` at an address where nothing may be,
+  // shared. Fails with ExitCode::os, or as out_of_memory().
   static Result<Mapping> map_at(uintptr_t address, int fd, size_t size, int protection);
 
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }
+  // In bytes: a multiple of the page size.
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] explicit operator bool() const { return address_ != nullptr; }
 

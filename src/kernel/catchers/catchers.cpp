@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,9 +21,7 @@ constexpr int kReadings = 4;
 }  // namespace
 
 Result<Mapping> Catchers::map(const BpfObject& object) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return Mapping::map(object.map_fd(kCatchingMap),
-                      (sizeof(struct catching) + page - 1) / page * page, PROT_READ | PROT_WRITE);
+  return Mapping::map(object.map_fd(kCatchingMap), sizeof(struct catching), PROT_READ | PROT_WRITE);
 }
 
 Catchers::Catchers(BpfObject& object, const Schema& schema, const features& features,

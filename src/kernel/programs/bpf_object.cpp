@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -187,10 +186,7 @@ Result<> BpfObject::open_arena() {
 }
 
 Result<> BpfObject::map_control() {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  auto mapping =
-      Mapping::map(map_fd(kControlMap), (sizeof(struct control) + page - 1) / page * page,
-                   PROT_READ | PROT_WRITE);
+  auto mapping = Mapping::map(map_fd(kControlMap), sizeof(struct control), PROT_READ | PROT_WRITE);
   if (!mapping) return propagate(mapping);
   control_ = std::move(*mapping);
   return {};

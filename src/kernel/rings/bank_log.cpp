@@ -2,7 +2,6 @@
 #include "kernel/rings/bank_log.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +12,7 @@ namespace ktraced {
 
 Result<BankLog> BankLog::open(int map, uint32_t banks, const Schema& schema,
                               CountMissed count_missed) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t size = (banks * sizeof(flight_bank) + page - 1) / page * page;
-  auto mapping = Mapping::map(map, size, PROT_READ | PROT_WRITE);
+  auto mapping = Mapping::map(map, banks * sizeof(flight_bank), PROT_READ | PROT_WRITE);
   if (!mapping) return propagate(mapping);
   return BankLog(std::move(*mapping), schema, std::move(count_missed));
 }

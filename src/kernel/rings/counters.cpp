@@ -2,7 +2,6 @@
 #include "kernel/rings/counters.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 
@@ -16,10 +15,8 @@ uint64_t load(const u64& counter) {
 }  // namespace
 
 Result<Counters> Counters::open(const BpfObject& object) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   auto map = [&](const char* name, size_t size) {
-    return Mapping::map(object.map_fd(name), (size + page - 1) / page * page,
-                        PROT_READ | PROT_WRITE);
+    return Mapping::map(object.map_fd(name), size, PROT_READ | PROT_WRITE);
   };
   const uint32_t cpus = object.map_capacity("cpu_states");
   auto cpu_states = map("cpu_states", cpus * sizeof(cpu_state));

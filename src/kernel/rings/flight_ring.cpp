@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -68,10 +67,7 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
 }
 
 Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
-  const size_t value_size = whole_size(bytes);
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  auto mapping =
-      Mapping::map(map.get(), (value_size + page - 1) / page * page, PROT_READ | PROT_WRITE);
+  auto mapping = Mapping::map(map.get(), whole_size(bytes), PROT_READ | PROT_WRITE);
   if (!mapping) return propagate(mapping);
   FlightRing ring({mapping->data(), mapping->size()}, bytes);
   ring.map_ = std::move(map);

@@ -68,8 +68,7 @@ rec_metadata_cgroup cgroup_record(uint64_t id, const std::string& path) {
 // A whole map of `count` elements, as an array that programs write to.
 template <class Entry>
 Result<Mapping> map_array(int map, size_t count) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return Mapping::map(map, (count * sizeof(Entry) + page - 1) / page * page, PROT_READ);
+  return Mapping::map(map, count * sizeof(Entry), PROT_READ);
 }
 
 template <class Entry>
