@@ -19,4 +19,8 @@ std::string errno_text(int error) {
   }
 }
 
+bool is_transient(int error) {
+  return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN || error == EINTR;
+}
+
 }  // namespace ktraced

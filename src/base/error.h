@@ -49,4 +49,8 @@ template <class T>
 // "Permission denied" and the like for a positive errno; thread-safe.
 [[nodiscard]] std::string errno_text(int error);
 
+// True for an errno that says nothing of the kernel or of rights: the machine lacks memory or
+// descriptors now, or the call was interrupted. Later it may succeed.
+[[nodiscard]] bool is_transient(int error);
+
 }  // namespace ktraced

@@ -50,8 +50,6 @@ Fd make_map(uint32_t pages, uint64_t address) {
       bpf_map_create(static_cast<bpf_map_type>(kArenaMapType), "arena", 0, 0, pages, &options));
 }
 
-bool is_transient(int error) { return error == ENOMEM || error == EAGAIN || error == EINTR; }
-
 // The kernel refuses a map beyond a memory limit, but it ends a process that makes pages of an
 // arena beyond it. So the limits that can be read are compared first, and then a map is made,
 // because a container does not see the limits above it. The kernel checks the name of a map last: a

@@ -122,9 +122,8 @@ std::unexpected<Error> Pins::not_opened(Kind kind, const std::string& name, int 
                 "cannot open the pin {}: {}; run ktraced as root, or with the capabilities CAP_BPF "
                 "and CAP_PERFMON",
                 path(kind, name), errno_text(error));
-  for (const int scarce : {ENOMEM, EMFILE, ENFILE, EAGAIN, EINTR})
-    if (error == scarce)
-      return fail(ExitCode::os, "cannot open the pin {}: {}", path(kind, name), errno_text(error));
+  if (is_transient(error))
+    return fail(ExitCode::os, "cannot open the pin {}: {}", path(kind, name), errno_text(error));
   return damaged(kind, name, fmt::format("it cannot be opened ({})", errno_text(error)));
 }
 

@@ -72,8 +72,7 @@ std::unexpected<Error> load_failure(int error, const std::string& log) {
                 "the kernel does not allow loading BPF programs ({}): run as root, or with the "
                 "capabilities CAP_BPF and CAP_PERFMON",
                 errno_text(error));
-  // The machine lacks something at the moment: a later start may succeed.
-  if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN)
+  if (is_transient(error))  // a later start may succeed
     return fail(ExitCode::os, "cannot load the BPF programs: {}", errno_text(error));
   spdlog::debug("{}", log);
   return fail(ExitCode::unavailable, "cannot load the BPF programs: {}; {}", errno_text(error),

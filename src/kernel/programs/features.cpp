@@ -164,7 +164,7 @@ Result<> set_contexts(const btf* btf, KernelFeatures& found) {
     const char* name = source == PREEMPT_COUNT_HOT ? "pcpu_hot" : "__preempt_count";
     const int error = error_of_variable(btf, name);
     if (error == 0) return {};
-    if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN)
+    if (is_transient(error))
       return fail(ExitCode::os, "cannot load a BPF program: {}", errno_text(error));
     source = PREEMPT_COUNT_UNKNOWN;
     reason = fmt::format(
@@ -186,7 +186,7 @@ bool takes_programs_on(const btf* btf, const char* name) {
   if (program && Fd(bpf_raw_tracepoint_open(nullptr, program.get()))) return true;
   // Transient errors must not change the features: that would replace the programs of an earlier
   // daemon.
-  return errno == ENOMEM || errno == EMFILE || errno == ENFILE;
+  return is_transient(errno);
 }
 
 // "6.1.0-13-amd64" → 6, 1; nothing for any other text.
