@@ -153,19 +153,34 @@ void hide(std::string_view name, std::span<std::byte> elf) {
     static_cast<char*>(found)[1] = 'x';
 }
 
-// An object without the variables of the kernel that its programs may not read. libbpf knows one
-// that the kernel's BTF has, and the kernel refuses all programs with one that its table of symbols
-// lacks, even where they never read it. The table has both or neither.
-LoadedObject open_bytes(std::span<const std::byte> bytes, const features& features) {
-  std::vector<std::byte> changed;
-  if (features.preempt_count == PREEMPT_COUNT_UNKNOWN) {
-    changed.assign(bytes.begin(), bytes.end());
-    hide("pcpu_hot", changed);
-    hide("__preempt_count", changed);
-    bytes = changed;
-  }
+LoadedObject open_bytes(std::span<const std::byte> bytes) {
   LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "ktraced");
   return LoadedObject(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
+}
+
+// An object to be loaded, without the variables of the kernel that its programs may not read.
+// libbpf knows one that the kernel's BTF has, and the kernel refuses all programs with one that its
+// table of symbols lacks, even where they never read it. The table has both or neither.
+LoadedObject open_for(const features& features, std::span<const std::byte> bytes) {
+  if (features.preempt_count != PREEMPT_COUNT_UNKNOWN) return open_bytes(bytes);
+  std::vector<std::byte> changed(bytes.begin(), bytes.end());
+  hide("pcpu_hot", changed);
+  hide("__preempt_count", changed);
+  return open_bytes(changed);
+}
+
+// Gives the main object these sizes. Fails with ExitCode::software.
+Result<LoadedObject> with_sizes(LoadedObject object, const BpfSizes& sizes) {
+  if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
+  if (!set_sizes(object.get(), sizes))
+    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  return object;
+}
+
+// The main object with these sizes, to be read and not to be loaded: features change no map and no
+// name. Fails with ExitCode::software.
+Result<LoadedObject> parse_object(const BpfSizes& sizes) {
+  return with_sizes(open_bytes(bpf_object_bytes()), sizes);
 }
 
 // The features that the programs were loaded with; none if they cannot be read.
@@ -178,24 +193,23 @@ features features_of(const BpfObject& main) {
 
 Result<LoadedObject> open_object(const features& features, const BpfSizes& sizes,
                                  const std::map<std::string, std::string>& left_out) {
-  LoadedObject object = open_bytes(bpf_object_bytes(), features);
-  if (!object) return fail(ExitCode::software, "the built-in BPF object is not valid");
+  auto opened = with_sizes(open_for(features, bpf_object_bytes()), sizes);
+  if (!opened) return opened;
+  bpf_object* object = opened->get();
 
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get()) {
+  bpf_object__for_each_program(program, object) {
     bpf_program__set_autoload(program, !left_out.contains(bpf_program__name(program)));
     if (features.typed_programs != 0 && !set_type(program))
       return fail(ExitCode::software, "'{}' cannot be a typed program: {}",
                   bpf_program__name(program), errno_text(errno));
   }
-  if (features.exec_at_function != 0) set_function_of_exec(object.get());
+  if (features.exec_at_function != 0) set_function_of_exec(object);
 
-  auto* flags =
-      variable<struct features>(bpf_object__find_map_by_name(object.get(), ".rodata.features"));
-  if (flags == nullptr || !set_sizes(object.get(), sizes))
-    return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  auto* flags = variable<struct features>(bpf_object__find_map_by_name(object, ".rodata.features"));
+  if (flags == nullptr) return fail(ExitCode::software, "the built-in BPF object is incomplete");
   *flags = features;
-  return object;
+  return opened;
 }
 
 uint64_t rounded_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -242,7 +256,7 @@ std::span<const std::byte> bpf_object_bytes() {
 }
 
 Result<BpfObjectNames> bpf_object_names() {
-  auto object = open_object({}, {}, {});
+  auto object = parse_object({});
   if (!object) return propagate(object);
   BpfObjectNames names;
   bpf_map* map = nullptr;
@@ -255,7 +269,7 @@ Result<BpfObjectNames> bpf_object_names() {
 }
 
 Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool arena) {
-  auto object = open_object({}, sizes, {});  // features change no map
+  auto object = parse_object(sizes);
   if (!object) return propagate(object);
   std::map<std::string, MapLayout> layouts;
   bpf_map* map = nullptr;
@@ -272,7 +286,7 @@ Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool
 }
 
 Result<uint64_t> maps_memory(const BpfSizes& sizes) {
-  auto object = open_object({}, sizes, {});  // features change no map
+  auto object = parse_object(sizes);
   if (!object) return propagate(object);
   uint64_t bytes = 0;
   bpf_map* map = nullptr;
@@ -312,15 +326,12 @@ Result<LoadedObject> load_bpf_object(const features& features, const BpfSizes& s
 
 namespace {
 
-// The table of the arena for flight rings of these sizes; 0: they are too large together for an
-// arena, in which streams need room too.
-uint32_t places_for(const BpfSizes& sizes) {
-  constexpr uint64_t kMost = uint64_t{ARENA_PAGES} * ARENA_PAGE / 4;
+// Do flight rings of these sizes fit into a quarter of the arena? The rest is for stream rings.
+bool fits_arena(const BpfSizes& sizes) {
   const uint64_t rings =
       uint64_t{sizes.flight_banks} * static_cast<uint64_t>(libbpf_num_possible_cpus());
   const uint64_t bytes = sizeof(flight_header) + sizes.flight_bytes + FLIGHT_SPILL + ARENA_PAGE;
-  if (rings > ARENA_AREAS_MAX / 4 || rings * bytes > kMost) return 0;
-  return ARENA_FLIGHT_PLACES;
+  return rings <= ARENA_AREAS_MAX / 4 && rings * bytes <= uint64_t{ARENA_PAGES} * ARENA_PAGE / 4;
 }
 
 }  // namespace
@@ -330,12 +341,12 @@ Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes) {
     return fail(ExitCode::software, "the programs cannot use the arena");
   auto* layout = variable<struct layout>(bpf_object__find_map_by_name(object, ".rodata.layout"));
   if (layout == nullptr) return fail(ExitCode::software, "the built-in BPF object is incomplete");
-  layout->flight_places = places_for(sizes);
+  layout->flight_places = fits_arena(sizes) ? ARENA_FLIGHT_PLACES : 0;
   return {};
 }
 
 Result<LoadedObject> open_beside(std::span<const std::byte> bytes, const BpfObject& main) {
-  LoadedObject object = open_bytes(bytes, features_of(main));
+  LoadedObject object = open_for(features_of(main), bytes);
   if (!object) return fail(ExitCode::software, "a built-in BPF object is not valid");
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object.get()) {
