@@ -101,7 +101,8 @@ Result<std::unique_ptr<Tracer>> Tracer::create(Config config, KernelSymbols& sym
   if (!nodes.reason.empty()) note_unknown(*features, "NUMA nodes of memory", nodes.reason);
   features->flags.page_nodes = nodes.layout;
   auto acquired = acquire_object(*schema, *features, sizes_of(config), config.bpffs,
-                                 cleanup_command(config.file), check_start_memory(config));
+                                 cleanup_command(config.file),
+                                 [&config] { return check_start_memory(config); });
   if (!acquired) return propagate(acquired);
   log_acquired(*acquired, config.bpffs);
   // Rings of sizes that are not configured are not made.

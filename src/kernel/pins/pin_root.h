@@ -18,9 +18,6 @@ namespace ktraced {
 class PinRoot {
  public:
   static constexpr const char* kObjectPrefix = "object-";  // prefix of all object ids
-  // The name of a map that is pinned last, as it is stored: if it exists, everything else was
-  // pinned too.
-  static constexpr const char* kWhole = "-data-control";
   enum class IfMissing { make, fail };
 
   // Fails with ExitCode::unavailable if `path` is not in a BPF file system; with no_permission, and

@@ -151,7 +151,7 @@ bool Pins::any() const {
 
 // If this ends halfway, nobody adopts the rest, or takes it for history.
 void Pins::remove() const {
-  unpin(Kind::map, PinRoot::kWhole);
+  unpin(Kind::map, kControlMap);
   if (auto removed = place_->root->remove_object(place_->object); !removed)
     spdlog::warn("pinned objects may be left: {}", removed.error().message);
   place_->root->remove_if_empty();

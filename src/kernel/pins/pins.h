@@ -20,6 +20,8 @@ namespace ktraced {
 class Pins {
  public:
   enum class Kind { map, program, link, ring };
+  // The map that is pinned last and unpinned first: while it is there, everything else is too.
+  static constexpr const char* kControlMap = ".data.control";
 
   // `object` identifies what is pinned: objects with the same id are interchangeable. Fails with
   // ExitCode::no_permission if something with that name is not ours.

@@ -35,8 +35,6 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-constexpr const char* kControlMap = ".data.control";  // its pin is PinRoot::kWhole
-
 // All zero if the kernel does not report it.
 bpf_prog_info program_info(int program) {
   bpf_prog_info info{};
@@ -53,12 +51,11 @@ bool is_named(int program, const std::string& name) {
 
 }  // namespace
 
-std::string BpfObject::identity(const KernelFeatures& features, const BpfSizes& sizes) {
+std::string BpfObject::identity(const KernelFeatures& features) {
   Hash hash;
   for (const auto bytes : all_bpf_objects()) hash.add(bytes);
   hash.add(std::as_bytes(std::span(&features.flags, 1)));
-  return fmt::format("{}{:016x}-{}x{}k", PinRoot::kObjectPrefix, hash.value(), sizes.flight_banks,
-                     sizes.flight_bytes / 1024);
+  return fmt::format("{}{:016x}", PinRoot::kObjectPrefix, hash.value());
 }
 
 // Without the programs that make and free pages, or without memory, the rings are maps.
@@ -120,7 +117,7 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
                                                   const KernelFeatures& features,
                                                   const BpfSizes& sizes, Pins pins) {
   if (auto whole = pins.check(); !whole) return propagate(whole);
-  if (!pins.get(Pins::Kind::map, kControlMap)) return std::nullopt;
+  if (!pins.get(Pins::Kind::map, Pins::kControlMap)) return std::nullopt;
   auto names = bpf_object_names();
   if (!names) return propagate(names);
   auto layouts =
@@ -162,9 +159,10 @@ Result<> BpfObject::persist(Pins pins) {
   for (const auto& [name, program] : programs_)
     if (auto done = pins.pin(Pins::Kind::program, name, program.fd.get()); !done) return done;
   for (const auto& [name, map] : maps_)
-    if (name != kControlMap)
+    if (name != Pins::kControlMap)
       if (auto done = pins.pin(Pins::Kind::map, name, map.get()); !done) return done;
-  if (auto done = pins.pin(Pins::Kind::map, kControlMap, map_fd(kControlMap)); !done) return done;
+  if (auto done = pins.pin(Pins::Kind::map, Pins::kControlMap, map_fd(Pins::kControlMap)); !done)
+    return done;
   pins_ = std::move(pins);
   return {};
 }
@@ -186,7 +184,8 @@ Result<> BpfObject::open_arena() {
 }
 
 Result<> BpfObject::map_control() {
-  auto mapping = Mapping::map(map_fd(kControlMap), sizeof(struct control), PROT_READ | PROT_WRITE);
+  auto mapping =
+      Mapping::map(map_fd(Pins::kControlMap), sizeof(struct control), PROT_READ | PROT_WRITE);
   if (!mapping) return propagate(mapping);
   control_ = std::move(*mapping);
   return {};

@@ -55,9 +55,8 @@ using RunsByProgram = std::map<std::string, ProgramRuns>;
 // with the same programs and sizes.
 class BpfObject {
  public:
-  // Identifies the programs and features and, after the last '-', the sizes: only an object with
-  // the same id can be adopted.
-  [[nodiscard]] static std::string identity(const KernelFeatures& features, const BpfSizes& sizes);
+  // Identifies the programs of this build, as they are loaded for these features.
+  [[nodiscard]] static std::string identity(const KernelFeatures& features);
   // Adopts the pinned objects of an earlier daemon, including attachments; returns nothing if they
   // are missing or incomplete. Loads nothing. Fails as Pins::damaged() if a pin is another object
   // than the one that a daemon of this build and these sizes pins there.

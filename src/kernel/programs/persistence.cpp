@@ -31,12 +31,12 @@ std::optional<BpfSizes> sizes_in(const std::string& id) {
 
 // The sizes of the object that an earlier daemon of this build has pinned; `sizes`, if there is
 // none.
-BpfSizes sizes_left(const PinRoot& root, const KernelFeatures& features, const BpfSizes& sizes) {
+BpfSizes sizes_left(const PinRoot& root, const std::string& programs, const BpfSizes& sizes) {
   BpfSizes left = sizes;
   for (const std::string& id : root.objects().value_or(std::vector<std::string>{})) {
-    if (id == BpfObject::identity(features, sizes)) return sizes;
+    if (id == object_id(programs, sizes)) return sizes;
     const auto found = sizes_in(id);
-    if (found && BpfObject::identity(features, *found) == id) left = *found;
+    if (found && object_id(programs, *found) == id) left = *found;
   }
   return left;
 }
@@ -44,8 +44,8 @@ BpfSizes sizes_left(const PinRoot& root, const KernelFeatures& features, const B
 // Loads an object that is not pinned and ends with the daemon.
 Result<AcquiredObject> load_unpinned(const Schema& schema, const KernelFeatures& features,
                                      const BpfSizes& sizes, const std::string& why,
-                                     const Result<>& may_load) {
-  if (!may_load) return std::unexpected(may_load.error());
+                                     const std::function<Result<>()>& may_load) {
+  if (auto checked = may_load(); !checked) return propagate(checked);
   auto object = BpfObject::load(schema, features, sizes);
   if (!object) return propagate(object);
   return AcquiredObject{.object = std::move(*object),
@@ -70,7 +70,7 @@ uint64_t loaded_since(const Pins& pins) {
 Result<ReplacedObject> take_away(const std::shared_ptr<const PinRoot>& root, const std::string& id,
                                  std::string reason) {
   ReplacedObject replaced{.id = id, .reason = std::move(reason)};
-  if (const auto pins = Pins::open(root, id); pins && pins->get(Pins::Kind::map, PinRoot::kWhole))
+  if (const auto pins = Pins::open(root, id); pins && pins->get(Pins::Kind::map, Pins::kControlMap))
     replaced.since_ns = loaded_since(*pins);
   if (auto done = root->remove_object(id); !done) return propagate(done);
   replaced.until_ns = boottime_ns();
@@ -104,6 +104,10 @@ Result<BpfObject> load_pinned(const Schema& schema, const KernelFeatures& featur
 
 }  // namespace
 
+std::string object_id(const std::string& programs, const BpfSizes& sizes) {
+  return fmt::format("{}-{}x{}k", programs, sizes.flight_banks, sizes.flight_bytes / 1024);
+}
+
 std::string describe_difference(const std::string& old_id, const std::string& id) {
   if (split_id(old_id).first != split_id(id).first)
     return "its programs are of another build, or for other kernel features";
@@ -130,7 +134,8 @@ uint64_t lost_ns(std::span<const ReplacedObject> replaced) {
 
 Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures& features,
                                       const BpfSizes& sizes, const std::filesystem::path& path,
-                                      const std::string& cleanup, const Result<>& may_load) {
+                                      const std::string& cleanup,
+                                      const std::function<Result<>()>& may_load) {
   const auto unpinned = [&](const Error& why) {
     return load_unpinned(schema, features, sizes, why.message, may_load);
   };
@@ -139,19 +144,21 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   auto lock = (*root)->lock();
   if (!lock && lock.error().code != ExitCode::unavailable) return unpinned(lock.error());
   if (!lock) return propagate(lock);
+  const std::string programs = BpfObject::identity(features);
   const auto open_pins = [&](const BpfSizes& its) {
-    return Pins::open(*root, BpfObject::identity(features, its));
+    return Pins::open(*root, object_id(programs, its));
   };
-  const BpfSizes left = sizes_left(**root, features, sizes);
+  const BpfSizes left = sizes_left(**root, programs, sizes);
   auto pins = open_pins(left);
   if (!pins) return unpinned(pins.error());
   auto adopted = BpfObject::adopt(schema, features, left, *pins);
   if (!adopted) return propagate(adopted);
-  if (!may_load && !(*adopted && left == sizes)) {  // the history of other sizes stays
-    if (!pins->any()) pins->remove();
-    return std::unexpected(may_load.error());
-  }
-  const std::string identity = BpfObject::identity(features, *adopted ? left : sizes);
+  if (!*adopted || left != sizes)
+    if (auto checked = may_load(); !checked) {  // the history of other sizes stays
+      if (!pins->any()) pins->remove();
+      return propagate(checked);
+    }
+  const std::string identity = object_id(programs, *adopted ? left : sizes);
   auto replaced = remove_others(*root, identity);
   if (!replaced) return propagate(replaced);
   if (*adopted)

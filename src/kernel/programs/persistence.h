@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ struct AcquiredObject {
 // How long these objects had recorded, in ns.
 [[nodiscard]] uint64_t lost_ns(std::span<const ReplacedObject> replaced);
 
+// The id of an object: that of its programs, as BpfObject::identity(), and after the last '-' its
+// sizes. Only an object with the same id can be adopted.
+[[nodiscard]] std::string object_id(const std::string& programs, const BpfSizes& sizes);
+
 // Difference between two objects, from their ids.
 [[nodiscard]] std::string describe_difference(const std::string& old_id, const std::string& id);
 
@@ -44,11 +49,15 @@ struct AcquiredObject {
 // sizes. Otherwise loads and pins a new one, and removes the old one. Without a BPF file system, or
 // if the directory is not only ours, everything except pinning works. Fails with
 // ExitCode::unavailable if a running daemon holds `path`, as Pins::damaged() if what is pinned
-// there cannot be adopted, as `may_load` if nothing of these sizes is adopted, and as
-// BpfObject::load(). `cleanup` is the command that removes the pins, for messages.
-[[nodiscard]] Result<AcquiredObject> acquire_object(
-    const Schema& schema, const KernelFeatures& features, const BpfSizes& sizes,
-    const std::filesystem::path& path, const std::string& cleanup, const Result<>& may_load);
+// there cannot be adopted, and as BpfObject::load(). `may_load` is called if nothing of these sizes
+// can be adopted; then it fails as that, and the object of other sizes stays. `cleanup` is the
+// command that removes the pins, for messages.
+[[nodiscard]] Result<AcquiredObject> acquire_object(const Schema& schema,
+                                                    const KernelFeatures& features,
+                                                    const BpfSizes& sizes,
+                                                    const std::filesystem::path& path,
+                                                    const std::string& cleanup,
+                                                    const std::function<Result<>()>& may_load);
 
 // Removes everything under `path`; returns the ids of the objects that were there. Fails
 // with ExitCode::unavailable if a running daemon holds it, and as PinRoot::open().

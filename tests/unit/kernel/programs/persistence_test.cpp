@@ -15,11 +15,12 @@ TEST(Identity, DependsOnBuildAndSizes) {
   others.flags.rdonly_cast = 1;
   const BpfSizes small{.flight_bytes = 1 << 20, .flight_banks = 2};
   const BpfSizes large{.flight_bytes = 8 << 20, .flight_banks = 3};
-  const std::string id = BpfObject::identity(features, small);
-  EXPECT_EQ(id, BpfObject::identity(features, small));
-  EXPECT_EQ(describe_difference(id, BpfObject::identity(features, large)),
+  const std::string programs = BpfObject::identity(features), id = object_id(programs, small);
+  EXPECT_EQ(programs, BpfObject::identity(features));
+  EXPECT_EQ(id, programs + "-2x1024k");
+  EXPECT_EQ(describe_difference(id, object_id(programs, large)),
             "an earlier daemon ended while it made it");
-  EXPECT_THAT(describe_difference(id, BpfObject::identity(others, small)),
+  EXPECT_THAT(describe_difference(id, object_id(BpfObject::identity(others), small)),
               HasSubstr("of another build"));
   EXPECT_THAT(describe_difference("object-1", id), HasSubstr("of another build"));
 }
