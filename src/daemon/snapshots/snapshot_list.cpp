@@ -178,8 +178,8 @@ Result<SnapshotList::Sum> SnapshotList::sum(const TraceStore& store,
   return sum;
 }
 
-Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
-                                                 const std::string& boot_id, uint64_t end_ns) {
+Result<std::optional<StoredSnapshot>> find_snapshot(const TraceStore& store,
+                                                    const std::string& boot_id, uint64_t end_ns) {
   auto traces = store.list();
   if (!traces) return propagate(traces);
   for (const StoredTrace& trace : *traces | std::views::reverse) {  // mostly the newest one
@@ -189,26 +189,27 @@ Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
     const Manifest& manifest = summary->manifest;
     if (manifest.kind == TraceKind::snapshot && manifest.origin.boot_id == boot_id &&
         manifest.end_ns == end_ns)
-      return trace.name;
+      return StoredSnapshot{.name = trace.name, .summary = std::move(*summary)};
   }
-  return std::optional<std::string>();
+  return std::optional<StoredSnapshot>();
 }
 
 std::optional<SnapshotPair> with_previous(const TraceStore& store, const std::string& name,
-                                          const SnapshotSummary& summary) {
-  if (summary.previous.empty()) return std::nullopt;
-  const std::filesystem::path path = store.path_of(summary.previous);
-  const auto previous = summary_of(path);
-  if (!previous) return std::nullopt;
+                                          const SnapshotSummary& summary,
+                                          const std::optional<StoredSnapshot>& previous) {
+  if (!previous || summary.previous.empty() || !store.check_exists(previous->name))
+    return std::nullopt;
+  const ManifestSummary& before = previous->summary;
+  const std::filesystem::path path = store.path_of(previous->name);
   SnapshotPair pair{.previous = path,
                     .show = show_command({path.string(), store.path_of(name).string()}),
-                    .records = sum_of(previous->cpus).records + summary.records,
-                    .begin_ns = window_of(*previous).begin_ns,
+                    .records = sum_of(before.cpus).records + summary.records,
+                    .begin_ns = window_of(before).begin_ns,
                     .end_ns = summary.window.end_ns,
                     .incomplete_because = {}};
-  for (const std::string& reason : reasons_of(previous->manifest))
-    pair.incomplete_because.push_back(fmt::format("{}: {}", summary.previous, reason));
-  const uint64_t end_ns = previous->manifest.end_ns;
+  for (const std::string& reason : reasons_of(before.manifest))
+    pair.incomplete_because.push_back(fmt::format("{}: {}", previous->name, reason));
+  const uint64_t end_ns = before.manifest.end_ns;
   if (end_ns < summary.window.begin_ns)
     pair.incomplete_because.push_back(fmt::format(
         "some CPUs have overwritten what came between them, from {:.6f} to {:.6f} s",

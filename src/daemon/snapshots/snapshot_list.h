@@ -87,18 +87,23 @@ class SnapshotList {
   std::map<std::string, Known> known_;  // by path
 };
 
-// The name of the snapshot in the store that was taken at `end_ns` (CLOCK_BOOTTIME) of that boot.
-// Skips damaged traces. Fails with ExitCode::io if one cannot be read now, so that it may be that
-// snapshot.
-[[nodiscard]] Result<std::optional<std::string>> find_snapshot(const TraceStore& store,
-                                                               const std::string& boot_id,
-                                                               uint64_t end_ns);
+// A snapshot in a store, whose manifest has been read.
+struct StoredSnapshot {
+  std::string name;
+  ManifestSummary summary;
+};
 
-// Both the snapshot with that name and summary, and summary.previous. Nothing: there is none, or it
-// cannot be read.
-[[nodiscard]] std::optional<SnapshotPair> with_previous(const TraceStore& store,
-                                                        const std::string& name,
-                                                        const SnapshotSummary& summary);
+// The snapshot in the store that was taken at `end_ns` (CLOCK_BOOTTIME) of that boot. Skips damaged
+// traces. Fails with ExitCode::io if one cannot be read now, so that it may be that snapshot.
+[[nodiscard]] Result<std::optional<StoredSnapshot>> find_snapshot(const TraceStore& store,
+                                                                  const std::string& boot_id,
+                                                                  uint64_t end_ns);
+
+// Both the snapshot with that name and summary, and the one that find_snapshot() found before it.
+// Nothing: none was found, it is not in the store any more, or summary.previous is empty.
+[[nodiscard]] std::optional<SnapshotPair> with_previous(
+    const TraceStore& store, const std::string& name, const SnapshotSummary& summary,
+    const std::optional<StoredSnapshot>& previous);
 
 // Removes a snapshot, or an unreadable trace that may be one. Fails as TraceStore::remove(), and
 // with ExitCode::usage for a recording or a kept snapshot.

@@ -71,11 +71,13 @@ void Snapshots::recover() {
 
 // The earlier daemon may have ended just after it had written the bank.
 Result<bool> Snapshots::is_saved(const FlightRecorder::Frozen& frozen) const {
-  auto name = find_snapshot(*store_, boot_id(), frozen.swap_ts);
-  if (!name) return propagate(name);
-  if (*name)
-    spdlog::info("{} holds what an earlier daemon has frozen", store_->path_of(**name).string());
-  return name->has_value();
+  auto found = find_snapshot(*store_, boot_id(), frozen.swap_ts);
+  if (!found) return propagate(found);
+  const auto& saved = *found;
+  if (saved)
+    spdlog::info("{} holds what an earlier daemon has frozen",
+                 store_->path_of(saved->name).string());
+  return saved.has_value();
 }
 
 // Logs each reason once. At the end there are no more attempts: call_if_finished() logs it.

@@ -59,11 +59,11 @@ void subtract(const LostByCpu& reported, LostByCpu& from) {
   std::erase_if(from, [](const auto& cpu) { return cpu.second.empty(); });
 }
 
-// The snapshot that ended when the rings of this one became empty. Empty: there is none, or it
+// The snapshot that ended when the rings of this one became empty. Nothing: there is none, or it
 // cannot be read.
-std::string previous_of(const SnapshotJob& job, const TraceStore& store) {
-  const auto found = find_snapshot(store, job.manifest.origin.boot_id, job.frozen.begin_ts);
-  return found ? found->value_or("") : "";
+std::optional<StoredSnapshot> previous_of(const SnapshotJob& job, const TraceStore& store) {
+  auto found = find_snapshot(store, job.manifest.origin.boot_id, job.frozen.begin_ts);
+  return found ? std::move(*found) : std::nullopt;
 }
 
 // The reason is logged, so it must not forge lines of the log.
@@ -245,12 +245,13 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
   thread_.run(
       [this, job, store = store_, limits = limits_of(config_)]() -> Result<Written> {
         job->written_time = written_time_in(store->directory(), system_realtime());
-        job->manifest.previous = previous_of(*job, *store);
+        const auto previous = previous_of(*job, *store);
+        if (previous) job->manifest.previous = previous->name;
         auto summary = write_snapshot(*job, symbols_);
         if (!summary) return propagate(summary);
         Written written{std::move(*summary), enforce(*store, limits, job->manifest.name)};
-        // Not if retention has just removed it.
-        written.summary.with_previous = with_previous(*store, job->manifest.name, written.summary);
+        written.summary.with_previous =
+            with_previous(*store, job->manifest.name, written.summary, previous);
         return written;
       },
       [this, id](const Result<Written>& written) { this->on_written(id, written); });

@@ -127,9 +127,12 @@ TEST_F(SnapshotListTest, ShowsThePreviousSnapshotWhileItExists) {
   };
   EXPECT_EQ(previous()["a"], nullptr);
   EXPECT_EQ(previous()["b"], "a");
-  EXPECT_EQ(find_snapshot(store_, test_origin().boot_id, 20).value(), "a");
-  EXPECT_EQ(find_snapshot(store_, test_origin().boot_id, 25).value(), std::nullopt);
-  EXPECT_EQ(find_snapshot(store_, "another boot", 20).value(), std::nullopt);
+  const auto found = find_snapshot(store_, test_origin().boot_id, 20).value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "a");
+  EXPECT_EQ(found->summary.manifest.begin_ns, 10U);
+  EXPECT_FALSE(find_snapshot(store_, test_origin().boot_id, 25).value());
+  EXPECT_FALSE(find_snapshot(store_, "another boot", 20).value());
   EXPECT_TRUE(remove_snapshot(store_, "a"));
   EXPECT_EQ(previous()["b"], nullptr);
   add("a", taken(30, 40, "b"));
@@ -169,7 +172,11 @@ TEST_F(SnapshotListTest, CountsASnapshotAndTheOneBeforeItAsOne) {
                          .previous = "a",
                          .window = {.begin_ns = 20'000, .end_ns = 30'000, .furthest_ns = 20'000},
                          .incomplete_because = {}};
-  auto pair = with_previous(store_, "b", second);
+  const auto both = [&](const std::optional<StoredSnapshot>& previous) {
+    return with_previous(store_, "b", second, previous);
+  };
+  const auto stored = [&] { return find_snapshot(store_, test_origin().boot_id, 20'000).value(); };
+  auto pair = both(stored());
   ASSERT_TRUE(pair);
   EXPECT_EQ(pair->previous, store_.path_of("a"));
   EXPECT_EQ(pair->show,
@@ -181,15 +188,18 @@ TEST_F(SnapshotListTest, CountsASnapshotAndTheOneBeforeItAsOne) {
   second.incomplete_because = {"lost"};
   second.window.begin_ns = 25'000;
   first({"torn"});
-  EXPECT_THAT(with_previous(store_, "b", second)->incomplete_because,
+  const auto torn = stored();
+  EXPECT_THAT(both(torn)->incomplete_because,
               ::testing::ElementsAre("a: torn",
                                      "some CPUs have overwritten what came between them, from "
                                      "0.000020 to 0.000025 s",
                                      "b: lost"));
-  EXPECT_TRUE(remove_snapshot(store_, "a"));
-  EXPECT_FALSE(with_previous(store_, "b", second));
   second.previous.clear();
-  EXPECT_FALSE(with_previous(store_, "b", second));
+  EXPECT_FALSE(both(torn)) << "there is a hole between them";
+  second.previous = "a";
+  EXPECT_FALSE(both(std::nullopt));
+  EXPECT_TRUE(remove_snapshot(store_, "a"));
+  EXPECT_FALSE(both(torn)) << "retention has removed it";
 }
 
 TEST_F(SnapshotListTest, KnowsWhichSnapshotWasWrittenLast) {
