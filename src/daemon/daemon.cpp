@@ -118,12 +118,17 @@ Result<> Daemon::start(PassedSockets passed, std::function<uint64_t()> log_lines
   subscribers_ = std::move(*subscribers);
 
   if (auto begun = begin_tracing(); !begun) return begun;
-  if (tracer_->sizes() != sizes_of(config_))
-    if (auto replaced = replace_other_sizes(); !replaced) return replaced;
+  bool streams = false;
+  if (tracer_->sizes() != sizes_of(config_)) {
+    auto replaced = replace_other_sizes();
+    if (!replaced) return propagate(replaced);
+    streams = !*replaced;
+  }
   snapshots_ =
       std::make_unique<Snapshots>(loop_, tracer_->parts(), symbols_, access_, config_.flight);
   if (auto begun = snapshots_->begin(); !begun) return begun;
-  if (auto set = apply_stream(config_.stream); !set) return set;
+  if (!streams)
+    if (auto set = apply_stream(config_.stream); !set) return set;
 
   add_methods(*server_, {.loop = loop_,
                          .tracer = tracer_->parts(),
@@ -164,21 +169,23 @@ Result<> Daemon::begin_tracing() {
 }
 
 // The rings of an earlier daemon have other sizes than the configuration says, which are constants
-// of the programs. Its history is saved first.
-Result<> Daemon::replace_other_sizes() {
-  if (auto set = apply_stream(config_.stream); !set) return set;
+// of the programs. Its history is saved first, while the output records. True: there is a new
+// tracer, without an output. False: the history cannot be saved, and all stays as it is.
+Result<bool> Daemon::replace_other_sizes() {
+  if (auto set = apply_stream(config_.stream); !set) return propagate(set);
   if (auto saved = save_history(); !saved) {
     spdlog::warn(
         "flight.buffer_kb and flight.banks stay as an earlier daemon had them until the next "
         "start, because its history cannot be saved: {}",
         saved.error().message);
     keep_sizes(config_.flight);
-    return {};
+    return false;
   }
   tracer_->shut_down(false);
   recorder_->finish();
   tracer_.reset();
-  return begin_tracing();
+  if (auto begun = begin_tracing(); !begun) return propagate(begun);
+  return true;
 }
 
 // Ends the recording of the flight recorder, and freezes what it has: a bank that cannot be written

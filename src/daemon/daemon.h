@@ -51,7 +51,7 @@ class Daemon {
   Daemon(EventLoop& loop, std::filesystem::path config_file, Config config);
   Result<> start(PassedSockets passed, std::function<uint64_t()> log_lines_lost);
   Result<> begin_tracing();
-  Result<> replace_other_sizes();
+  Result<bool> replace_other_sizes();
   Result<> save_history();
   Result<> write_frozen();
   std::vector<std::string> keep_sizes(FlightConfig& flight) const;
