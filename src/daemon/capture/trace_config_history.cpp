@@ -66,10 +66,8 @@ void TraceConfigHistory::adopt() {
   if (!content) return mark_unknown(content.error().message);
   if (content->known_since_ns != 0)
     known_since_ = {.ns = content->known_since_ns, .reason = "the log holds only the last changes"};
-  for (TraceConfigLog::Entry& entry : content->entries) {
-    const size_t bytes = dump_json(entry.config).size();
-    add(entry.ns, std::make_shared<const json>(std::move(entry.config)), bytes);
-  }
+  for (TraceConfigLog::Entry& entry : content->entries)
+    add(entry.ns, std::make_shared<const json>(std::move(entry.config)), entry.bytes);
   current_ = changes_.back().config;
 }
 
@@ -77,12 +75,9 @@ void TraceConfigHistory::mark_unknown(std::string reason) {
   const uint64_t now = boottime_ns();
   changes_.clear();
   bytes_ = 0;
-  if (current_) add(now, current_, dump_json(*current_).size());
   known_since_ = {.ns = now, .reason = std::move(reason)};
-  if (log_) {
-    log_->clear(now);
-    if (current_) log_->append(now, current_->dump());
-  }
+  if (log_) log_->clear(now);
+  if (current_) record(now, current_);
   spdlog::warn("the trace config up to now is not known: {}", known_since_.reason);
 }
 
@@ -109,6 +104,10 @@ void TraceConfigHistory::append(uint64_t ns, Config config) {
     known_since_.ns = ns;
     if (log_) log_->clear(ns);
   }
+  record(ns, std::move(config));
+}
+
+void TraceConfigHistory::record(uint64_t ns, Config config) {
   const std::string text = dump_json(*config);
   if (log_) log_->append(ns, text);
   add(ns, std::move(config), text.size());

@@ -70,6 +70,7 @@ class TraceConfigHistory {
   void add(uint64_t ns, Config config, size_t bytes);
   void adopt();
   void append(uint64_t ns, Config config);
+  void record(uint64_t ns, Config config);
 
   std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
   std::deque<Entry> changes_;          // the most recent ones, oldest first

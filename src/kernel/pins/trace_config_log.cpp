@@ -90,10 +90,10 @@ Result<TraceConfigLog::Entry> TraceConfigLog::read_entry(uint64_t position,
   std::string text(entry.bytes, '\0');
   copy_out(position + sizeof(entry), text.data(), text.size());
   if (checksum_of(entry.ns, entry.sequence, text) != entry.checksum) return damaged();
-  if (text.empty()) return Entry{.ns = entry.ns, .config = nullptr};
+  if (text.empty()) return Entry{.ns = entry.ns, .config = nullptr, .bytes = 0};
   auto config = nlohmann::json::parse(text, nullptr, false);
   if (!config.is_object()) return damaged();
-  return Entry{.ns = entry.ns, .config = std::move(config)};
+  return Entry{.ns = entry.ns, .config = std::move(config), .bytes = text.size()};
 }
 
 Result<TraceConfigLog::Content> TraceConfigLog::read() const {

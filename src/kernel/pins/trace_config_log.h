@@ -24,6 +24,7 @@ class TraceConfigLog {
   struct Entry {
     uint64_t ns = 0;  // in effect from then on; CLOCK_BOOTTIME
     nlohmann::json config;
+    size_t bytes = 0;  // of its text
   };
   struct Content {
     std::vector<Entry> entries;   // the oldest first

@@ -46,6 +46,7 @@ TEST_F(TraceConfigLogTest, KeepsEntriesForTheNextDaemon) {
   EXPECT_EQ(content->entries[0].config, numbered(1));
   EXPECT_EQ(content->entries[1].ns, 200U);
   EXPECT_EQ(content->entries[1].config, numbered(2));
+  EXPECT_EQ(content->entries[1].bytes, numbered(2).dump().size());
 }
 
 TEST_F(TraceConfigLogTest, CannotBeReadBeforeItIsWritten) {
