@@ -146,20 +146,21 @@ void SnapshotWriter::note_lost_names(Manifest& manifest) const {
     return fmt::format("from {:.3f} to {:.3f} s after boot", static_cast<double>(begin_ns) / 1e9,
                        static_cast<double>(end_ns) / 1e9);
   };
-  if (begin_ns < job_.names_since) {
-    manifest.names_since_ns = job_.names_since;
+  if (begin_ns < job_.names.complete_since) {
+    manifest.names_since_ns = job_.names.complete_since;
     manifest.incomplete_because.push_back(
         fmt::format("threads may carry wrong names {}: more names have changed than are kept",
-                    span(job_.names_since)));
+                    span(job_.names.complete_since)));
   }
-  if (begin_ns < job_.cgroups_since)
+  if (begin_ns < job_.names.cgroups_since)
     manifest.incomplete_because.push_back(
         fmt::format("paths of control groups that were removed {} may be missing: more were "
                     "removed than are kept",
-                    span(job_.cgroups_since)));
-  if (job_.unkept_cgroups != 0)
-    manifest.incomplete_because.push_back(fmt::format(
-        "paths of {} control groups are missing: more exist than are kept", job_.unkept_cgroups));
+                    span(job_.names.cgroups_since)));
+  if (job_.names.unkept_cgroups != 0)
+    manifest.incomplete_because.push_back(
+        fmt::format("paths of {} control groups are missing: more exist than are kept",
+                    job_.names.unkept_cgroups));
 }
 
 bool SnapshotWriter::all_lack_the_begin(const Manifest& manifest) const {
@@ -218,7 +219,7 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
   if (!writer) return propagate(writer);
   SnapshotWriter snapshot(job, **writer);
   if (auto done = snapshot.write_rings(); !done) return propagate(done);
-  (*writer)->add_names(job.names);
+  (*writer)->add_names(job.names.records);
   if (job.commands) (*writer)->add_names(job.commands());
   const Manifest manifest = snapshot.manifest();
   if (auto done = (*writer)->finish(manifest,

@@ -16,6 +16,7 @@
 #include "daemon/capture/trace_config_history.h"
 #include "kernel/rings/counters.h"
 #include "kernel/rings/flight_recorder.h"
+#include "kernel/symbols/kernel_names.h"
 #include "kernel/symbols/symbols.h"
 #include "trace/directory/manifest.h"
 #include "trace/directory/trace_writer.h"
@@ -28,13 +29,9 @@ struct SnapshotJob {
   FlightRecorder::Frozen frozen;  // its rings must stay frozen until the job is done
   LostByCpu unrecorded;           // hits on CPUs that had no ring yet
   Manifest manifest;              // complete except for what the records contain
-  std::vector<std::byte> names;   // metadata records
-  // More of them, asked for in the thread that writes; null: none.
+  KernelNames::History names;
+  // Metadata records that are asked for in the thread that writes; null: none.
   std::function<std::vector<std::byte>()> commands = nullptr;
-  uint64_t names_since = 0;  // name changes before this time may be unknown; ns
-  // Paths of control groups that were removed before this time may be unknown; ns.
-  uint64_t cgroups_since = 0;
-  uint64_t unkept_cgroups = 0;  // existing ones whose paths are unknown
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;

@@ -208,7 +208,7 @@ void Snapshots::mask(SnapshotJob& job) const {
   if (!job.mask) return;
   job.manifest.schema = without_addresses(std::move(job.manifest.schema));
   job.manifest.config = without_addresses(job.manifest.config);
-  job.names = job.mask->masked_metadata(job.names);
+  job.names.records = job.mask->masked_metadata(job.names.records);
 }
 
 SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const SnapshotRequest& request,
@@ -224,17 +224,13 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
                   .recovery = recovery,
                   .on_written = std::move(on_written)};
   tracer_.rings.flight().set_name(frozen.bank, snapshot.name);
-  KernelNames::History names = tracer_.metadata.names_since(frozen.begin_ts);
   auto job = std::make_shared<SnapshotJob>(SnapshotJob{
       .path = snapshot.path,
       .frozen = frozen,
       .unrecorded = lost,
       .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
-      .names = std::move(names.records),
-      .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); },
-      .names_since = names.complete_since,
-      .cgroups_since = names.cgroups_since,
-      .unkept_cgroups = names.unkept_cgroups});
+      .names = tracer_.metadata.names_since(frozen.begin_ts),
+      .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); }});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();
   job->manifest.name = request.name;

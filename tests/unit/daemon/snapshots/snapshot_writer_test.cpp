@@ -71,11 +71,11 @@ class SnapshotWriterTest : public testing::Test {
 TEST_F(SnapshotWriterTest, SaysWhichNamesMayBeWrongBeforeTheCommonWindowToo) {
   fill(0, kSecond, kFits + 500);
   fill(1, kSecond, 1);
-  job.names_since = kSecond + 200 * kMs;
+  job.names.complete_since = kSecond + 200 * kMs;
   const Manifest manifest = written();
   EXPECT_EQ(manifest.begin_ns, kSecond + 500 * kMs) << "all names are known from here on";
   EXPECT_EQ(manifest.since_ns, kSecond);
-  EXPECT_EQ(manifest.names_since_ns, job.names_since);
+  EXPECT_EQ(manifest.names_since_ns, job.names.complete_since);
   EXPECT_THAT(manifest.incomplete_because,
               Contains("threads may carry wrong names from 1.000 to 1.200 s after boot: more names "
                        "have changed than are kept"));
@@ -84,7 +84,7 @@ TEST_F(SnapshotWriterTest, SaysWhichNamesMayBeWrongBeforeTheCommonWindowToo) {
 TEST_F(SnapshotWriterTest, SaysWhichNamesMayBeWrongInTheCommonWindow) {
   fill(0, kSecond, kFits + 500);
   fill(1, kSecond, kFits + 100);
-  job.names_since = 2 * kSecond;
+  job.names.complete_since = 2 * kSecond;
   const Manifest manifest = written();
   EXPECT_EQ(manifest.since_ns, 0U) << "no CPU has its first records";
   EXPECT_THAT(manifest.incomplete_because,
@@ -94,8 +94,8 @@ TEST_F(SnapshotWriterTest, SaysWhichNamesMayBeWrongInTheCommonWindow) {
 TEST_F(SnapshotWriterTest, SaysThatPathsOfControlGroupsAreMissing) {
   fill(0, kSecond, kFits + 500);
   fill(1, kSecond, 1);
-  job.cgroups_since = kSecond + 200 * kMs;
-  job.unkept_cgroups = 3;
+  job.names.cgroups_since = kSecond + 200 * kMs;
+  job.names.unkept_cgroups = 3;
   const Manifest manifest = written();
   EXPECT_EQ(manifest.names_since_ns, 0U) << "the names of threads are known";
   EXPECT_THAT(manifest.incomplete_because,
@@ -107,7 +107,7 @@ TEST_F(SnapshotWriterTest, SaysThatPathsOfControlGroupsAreMissing) {
 TEST_F(SnapshotWriterTest, IsCompleteIfTheNamesAreKnownFromTheFirstRecordOn) {
   fill(0, kSecond, kFits + 500);
   fill(1, kSecond, 1);
-  job.names_since = job.cgroups_since = kSecond;
+  job.names.complete_since = job.names.cgroups_since = kSecond;
   const Manifest manifest = written();
   EXPECT_EQ(manifest.names_since_ns, 0U);
   EXPECT_THAT(manifest.incomplete_because, IsEmpty());
