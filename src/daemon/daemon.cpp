@@ -178,7 +178,7 @@ Result<bool> Daemon::replace_other_sizes() {
         "flight.buffer_kb and flight.banks stay as an earlier daemon had them until the next "
         "start, because its history cannot be saved: {}",
         saved.error().message);
-    keep_sizes(config_.flight);
+    set_sizes(config_.flight, tracer_->sizes());
     return false;
   }
   tracer_->shut_down(false);
@@ -233,16 +233,6 @@ Result<> Daemon::write_frozen() {
   if (flight.any_frozen())
     return fail(ExitCode::unavailable, "what is frozen could not be written");
   return {};
-}
-
-// Gives a configuration the sizes in use; returns the keys that had others.
-std::vector<std::string> Daemon::keep_sizes(FlightConfig& flight) const {
-  const FlightConfig& now = tracer_->flight();
-  std::vector<std::string> keys;
-  if (std::exchange(flight.buffer_kb, now.buffer_kb) != now.buffer_kb)
-    keys.emplace_back("flight.buffer_kb");
-  if (std::exchange(flight.banks, now.banks) != now.banks) keys.emplace_back("flight.banks");
-  return keys;
 }
 
 Result<> Daemon::watch_over() {
@@ -361,7 +351,7 @@ void Daemon::finish_reload(const Config& config, OnReloaded then) {
 // of those that there are?
 Result<> Daemon::check_rings(const Config& config) const {
   Config now = config;
-  if (!keep_sizes(now.flight).empty())
+  if (!set_sizes(now.flight, tracer_->sizes()).empty())
     if (auto problem =
             flight_memory_problem(config.flight, tracer_->parts().rings.flight().memory()))
       return fail(ExitCode::unavailable, "{}", *problem);
@@ -379,7 +369,7 @@ Result<Config> Daemon::read_config() {
 }
 
 Result<Reloaded> Daemon::apply_config(Config config) {
-  const std::vector<std::string> at_next_start = keep_sizes(config.flight);
+  const std::vector<std::string> at_next_start = set_sizes(config.flight, tracer_->sizes());
   if (config.stream.output)
     if (auto room = tracer_->parts().session_control.check_output(ring_budget(config)); !room)
       return std::unexpected(in_file(config_file_, room.error()));

@@ -54,7 +54,6 @@ class Daemon {
   Result<bool> replace_other_sizes();
   Result<> save_history();
   Result<> write_frozen();
-  std::vector<std::string> keep_sizes(FlightConfig& flight) const;
   Result<> serve_metrics(std::optional<MetricsListener> passed,
                          std::function<uint64_t()> log_lines_lost);
   Result<> listen(std::optional<Fd> passed_socket);

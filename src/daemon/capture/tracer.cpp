@@ -56,11 +56,6 @@ TaskTracking::Tracked tracked_for(const Config& config) {
   return tracked;
 }
 
-void set_sizes(FlightConfig& flight, const BpfSizes& sizes) {
-  flight.buffer_kb = sizes.flight_bytes / 1024;
-  flight.banks = sizes.flight_banks;
-}
-
 // The file is left out if it is the one that is read without `--config`.
 std::string cleanup_command(const std::filesystem::path& file) {
   if (file.empty() || file == kDefaultConfigFile) return "ktraced --cleanup";
@@ -89,6 +84,16 @@ void note_unknown(KernelFeatures& features, const char* what, const std::string&
 
 BpfSizes sizes_of(const Config& config) {
   return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
+}
+
+std::vector<std::string> set_sizes(FlightConfig& flight, const BpfSizes& sizes) {
+  const uint32_t buffer_kb = sizes.flight_bytes / 1024;
+  std::vector<std::string> keys;
+  if (std::exchange(flight.buffer_kb, buffer_kb) != buffer_kb)
+    keys.emplace_back("flight.buffer_kb");
+  if (std::exchange(flight.banks, sizes.flight_banks) != sizes.flight_banks)
+    keys.emplace_back("flight.banks");
+  return keys;
 }
 
 Result<std::unique_ptr<Tracer>> Tracer::create(Config config, KernelSymbols& symbols,

@@ -32,6 +32,8 @@ namespace ktraced {
 
 // The sizes of the flight recorder in a configuration.
 [[nodiscard]] BpfSizes sizes_of(const Config& config);
+// Gives a configuration these sizes. Returns the keys that had others.
+std::vector<std::string> set_sizes(FlightConfig& flight, const BpfSizes& sizes);
 
 // The parts of a tracer that others use; they live as long as it does. Each belongs to the main
 // thread, except for functions that are marked otherwise.
@@ -77,7 +79,6 @@ class Tracer {
 
   // The flight recorder has the sizes of the earlier daemon whose programs were adopted, else those
   // of the first configuration. They never change.
-  [[nodiscard]] const FlightConfig& flight() const { return config_.flight; }
   [[nodiscard]] BpfSizes sizes() const { return sizes_of(config_); }
   // Attaches what the filters of another configuration need, see Reconciler::prepare().
   void prepare_filters(const Config& config, ProgramAttacher::OnAttached then);
