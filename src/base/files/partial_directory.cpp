@@ -71,7 +71,9 @@ iovec iovec_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
 }
 
-fs::path PartialDirectory::partial_of(const fs::path& path) { return path.string() + ".partial"; }
+fs::path PartialDirectory::partial_of(const fs::path& path) {
+  return path.string() + kPartialSuffix;
+}
 
 PartialDirectory::PartialDirectory(fs::path path, fs::path subdirectory, Fd parent)
     : path_(std::move(path)),

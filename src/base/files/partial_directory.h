@@ -24,6 +24,9 @@ namespace ktraced {
                                    const std::filesystem::path& path);
 [[nodiscard]] iovec iovec_of(std::span<const std::byte> bytes);
 
+// The end of the name of a directory that is not finished.
+inline constexpr const char* kPartialSuffix = ".partial";
+
 // A new directory, named `<path>.partial` until finish(), with one subdirectory. Everything is made
 // below descriptors of these, following no links: directories with mode 0750, files with 0640. The
 // destructor removes it unless it is finished or kept. All functions fail with ExitCode::io.

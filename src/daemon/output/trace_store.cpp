@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "base/files/directory.h"
+#include "base/files/partial_directory.h"
 #include "base/text/plain_text.h"
 #include "base/text/suggest.h"
 #include "daemon/output/keep_mark.h"
@@ -26,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kNameMax = 200;  // leaves room for the suffix of an unfinished trace
-constexpr std::string_view kUnfinished = ".partial";
 constexpr const char* kRemoving = ".removing-";  // prefix that no trace name can have
 constexpr const char* kLockFile = ".ktraced.lock";
 // In addition to its packets, a trace has a few small files.
@@ -88,7 +88,7 @@ Result<Contents> contents_of(const fs::path& trace) {
 }
 
 bool has_name_of_unfinished(const fs::path& path) {
-  return path.filename().string().ends_with(kUnfinished) && !is_hidden(path);
+  return path.filename().string().ends_with(kPartialSuffix) && !is_hidden(path);
 }
 
 bool older(const StoredTrace& a, const StoredTrace& b) {
@@ -151,8 +151,8 @@ Result<> check_trace_name(std::string_view name) {
   if (name.starts_with('.')) return refuse("it begins with '.'");
   if (name.starts_with('-')) return refuse("it begins with '-', as options do");
   if (name.find("..") != std::string_view::npos) return refuse("it contains '..'");
-  if (name.ends_with(kUnfinished))
-    return refuse(fmt::format("'{}' ends the names of unfinished ones", kUnfinished));
+  if (name.ends_with(kPartialSuffix))
+    return refuse(fmt::format("'{}' ends the names of unfinished ones", kPartialSuffix));
   return {};
 }
 
@@ -171,7 +171,7 @@ std::string trace_name(std::string_view prefix, uint64_t realtime_ns,
 
 bool TraceStore::taken(const std::string& name) const {
   return status_of(path_of(name)).st_mode != 0 ||
-         status_of(path_of(name + std::string(kUnfinished))).st_mode != 0;
+         status_of(path_of(name + kPartialSuffix)).st_mode != 0;
 }
 
 Result<> TraceStore::check_room(uint64_t bytes) const {
@@ -203,7 +203,7 @@ Result<std::vector<StoredTrace>> TraceStore::list(std::string_view prefix) const
   auto read = for_each_in_store(directory_, [&](const fs::directory_entry& entry) {
     const fs::path& path = entry.path();
     const std::string name = path.filename();
-    if (name.starts_with(prefix) && !name.ends_with(kUnfinished) && !is_hidden(path) &&
+    if (name.starts_with(prefix) && !name.ends_with(kPartialSuffix) && !is_hidden(path) &&
         is_trace(path))
       traces.push_back(stored_trace(path));
   });
@@ -297,7 +297,7 @@ Result<std::vector<StoredTrace>> TraceStore::list_unfinished(std::string_view pr
 }
 
 Result<> TraceStore::remove_any(const std::string& name) const {
-  if (!name.ends_with(kUnfinished)) return remove(name);
+  if (!name.ends_with(kPartialSuffix)) return remove(name);
   const fs::path path = path_of(name);
   if (!has_name_of_unfinished(path) || status_of(path).st_mode == 0)
     return fail(ExitCode::usage, "there is no unfinished trace '{}' in {}", name,

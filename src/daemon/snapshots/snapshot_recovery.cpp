@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/files/host.h"
+#include "base/files/partial_directory.h"
 #include "daemon/snapshots/snapshots.h"
 
 namespace ktraced {
@@ -57,7 +58,7 @@ void Snapshots::recover() {
     return keep_unsaved(room.error().message);
   retry_.reset();
   for (const FlightRecorder::Frozen& frozen : std::exchange(unsaved_, {})) {
-    const std::string partial = frozen.name + ".partial";
+    const std::string partial = frozen.name + kPartialSuffix;
     if (!frozen.name.empty() && store_->remove_any(partial))
       spdlog::warn("removed {}, which an earlier daemon has not finished: it is written again",
                    store_->path_of(partial).string());

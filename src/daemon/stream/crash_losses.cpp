@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/files/partial_directory.h"
 #include "trace/directory/trace_reader.h"
 
 namespace ktraced {
@@ -14,7 +15,7 @@ namespace {
 Result<TraceReader> open_trace(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(path, error)) return TraceReader::open(path);
-  return TraceReader::open(path + ".partial", true);
+  return TraceReader::open(PartialDirectory::partial_of(path), true);
 }
 
 void subtract(const PacketView& packet, std::vector<uint64_t>& counts) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -33,11 +34,17 @@ inline constexpr uint32_t kPacketFilesMax = 10'000;
   return std::ranges::find(kTraceFiles, name) != kTraceFiles.end();
 }
 
+inline constexpr std::string_view kPacketFilePrefix = "cpu";
+
+// The name of the file with the packets of a CPU: "cpu12".
+[[nodiscard]] inline std::string packet_file_of(uint32_t cpu) {
+  return std::string(kPacketFilePrefix) + std::to_string(cpu);
+}
+
 // The CPU whose packets are in the file of this name: 12 for "cpu12".
 [[nodiscard]] inline std::optional<uint32_t> cpu_of_file(std::string_view name) {
-  constexpr std::string_view kPrefix = "cpu";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  const std::string_view digits = name.substr(kPrefix.size());
+  if (!name.starts_with(kPacketFilePrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPacketFilePrefix.size());
   if (digits.size() > 1 && digits.front() == '0') return std::nullopt;  // not a second "cpu7"
   uint32_t cpu = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), cpu);

@@ -2,10 +2,10 @@
 #include "trace/directory/trace_reader.h"
 
 #include <algorithm>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/files/partial_directory.h"
 #include "trace/directory/manifest_file.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/directory/trace_files.h"
@@ -14,8 +14,6 @@ namespace ktraced {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kUnfinished = ".partial";
 
 // "DIR/" as "DIR", so that path.filename() is not empty.
 fs::path without_slash(const fs::path& path) {
@@ -31,13 +29,13 @@ bool has_directory(const fs::path& path) {
 // Retention renames a trace before it removes anything.
 Error removed(const fs::path& trace) {
   const fs::path finished = trace.parent_path() / trace.stem();
-  if (trace.extension() == kUnfinished && has_directory(finished))
+  if (trace.extension() == kPartialSuffix && has_directory(finished))
     return {ExitCode::io, fmt::format("{} was finished while it was read: show {}", trace.string(),
                                       finished.string())};
   return {ExitCode::io, fmt::format("{} was removed while it was read", trace.string())};
 }
 
-bool is_unfinished(const fs::path& name) { return name.extension() == kUnfinished; }
+bool is_unfinished(const fs::path& name) { return name.extension() == kPartialSuffix; }
 
 // `name`: of the directory of the trace, wherever it is.
 Result<> check_finished(const fs::path& path, const fs::path& name, bool allow_unfinished) {
@@ -54,7 +52,7 @@ Result<> check_directory(const fs::path& path, bool allow_unfinished) {
   if (fs::is_directory(path, error)) return {};
   if (error == std::errc::permission_denied)
     return std::unexpected(unreadable(path, error.value()));
-  const fs::path partial = path.string() + std::string(kUnfinished);
+  const fs::path partial = PartialDirectory::partial_of(path);
   if (has_directory(partial))
     return fail(ExitCode::data, "there is no trace {}, only an unfinished one, {}", path.string(),
                 partial.string());
@@ -208,7 +206,7 @@ std::vector<PacketFile> TraceReader::open_files() {
     return files;
   }
   for (uint32_t cpu : cpus_to_read(*ctf)) {
-    const std::string name = fmt::format("cpu{}", cpu);
+    const std::string name = packet_file_of(cpu);
     auto file = PacketFile::open(*ctf, name, manifest_.origin.uuid, cpu);
     if (file)
       files.push_back(std::move(*file));

@@ -22,8 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string cpu_name(uint32_t cpu) { return fmt::format("cpu{}", cpu); }
-
 // The events that were enabled at any time of the trace.
 std::set<std::string> enabled_in(const json& config) {
   std::set<std::string> names;
@@ -109,12 +107,12 @@ fs::path TraceWriter::keep_unfinished() {
 }
 
 fs::path TraceWriter::cpu_path(uint32_t cpu) const {
-  return directory_.path() / kPacketDirectory / cpu_name(cpu);
+  return directory_.path() / kPacketDirectory / packet_file_of(cpu);
 }
 
 Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
   if (auto found = files_.find(cpu); found != files_.end()) return &found->second;
-  auto fd = directory_.create(cpu_name(cpu));
+  auto fd = directory_.create(packet_file_of(cpu));
   if (!fd) return propagate(fd);
   CpuFile file;
   file.fd = std::move(*fd);
