@@ -33,4 +33,12 @@ Result<> for_each_entry(const fs::path& directory,
   return {};
 }
 
+Result<std::vector<std::string>> names_in(int directory) {
+  std::vector<std::string> names;
+  auto read = for_each_entry("/proc/self/fd/" + std::to_string(directory),
+                             [&](const auto& entry) { names.push_back(entry.path().filename()); });
+  if (!read) return propagate(read);
+  return names;
+}
+
 }  // namespace ktraced

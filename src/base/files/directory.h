@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -15,5 +17,8 @@ namespace ktraced {
 [[nodiscard]] Result<> for_each_entry(
     const std::filesystem::path& directory,
     const std::function<void(const std::filesystem::directory_entry&)>& visit);
+
+// Names of all entries of an open directory, of any kind. Fails as for_each_entry().
+[[nodiscard]] Result<std::vector<std::string>> names_in(int directory);
 
 }  // namespace ktraced

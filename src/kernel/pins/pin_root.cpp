@@ -48,15 +48,6 @@ Result<Fd> open_parent(const fs::path& path, PinRoot::IfMissing if_missing) {
   return std::move(part->directory);
 }
 
-// Names of all entries of a directory, of any kind.
-Result<std::vector<std::string>> names_in(int directory) {
-  std::vector<std::string> names;
-  auto read = for_each_entry("/proc/self/fd/" + std::to_string(directory),
-                             [&](const auto& entry) { names.push_back(entry.path().filename()); });
-  if (!read) return propagate(read);
-  return names;
-}
-
 // Opens a directory to remove what is in it. Holds nothing for a link or another file.
 Result<Fd> open_folder(int parent, const std::string& name) {
   Fd folder(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -27,14 +27,6 @@ std::string file_name(std::string name) {
   return name;
 }
 
-std::vector<std::string> pin_names(int folder) {
-  std::vector<std::string> names;
-  static_cast<void>(
-      for_each_entry("/proc/self/fd/" + std::to_string(folder),
-                     [&](const auto& entry) { names.push_back(entry.path().filename()); }));
-  return names;
-}
-
 // The bpf system call takes paths; this path starts at a descriptor, because kernels before 6.5
 // lack BPF_F_PATH_FD.
 std::string path_at(int folder, const std::string& name) {
@@ -143,7 +135,9 @@ void Pins::unpin(Kind kind, const std::string& name) const {
   ::unlinkat(folder(kind), file_name(name).c_str(), 0);
 }
 
-std::vector<std::string> Pins::names(Kind kind) const { return pin_names(folder(kind)); }
+std::vector<std::string> Pins::names(Kind kind) const {
+  return names_in(folder(kind)).value_or(std::vector<std::string>());
+}
 
 bool Pins::any() const {
   return std::ranges::any_of(kKinds, [this](Kind kind) { return !names(kind).empty(); });

@@ -28,10 +28,6 @@ class Tracepoints : public DynamicKind {
   Result<> prepare(const DynamicEvent& event) override;
   Result<Fd> load(const DynamicEvent& event) override;
   Result<std::vector<Fd>> attach(const DynamicEvent& event, int program) override;
-  // Lets all tracepoints run the object's current program. Fails with ExitCode::os, and with
-  // ExitCode::unavailable if there is none.
-  Result<> make_callable();
-
   // Names of all tracepoints that match a pattern ("irq:*"), as "SYSTEM:NAME". Fails with
   // ExitCode::usage if there is none, suggesting similar names, and with ExitCode::unavailable
   // without tracefs.
@@ -54,6 +50,9 @@ class Tracepoints : public DynamicKind {
  private:
   // Stores the layout of the records for the program, and returns the kernel's current description.
   Result<TracepointFormat> set_layout(const DynamicEvent& event);
+  // Lets all tracepoints run the object's current program. Fails with ExitCode::os, and with
+  // ExitCode::unavailable if there is none.
+  Result<> make_callable();
   struct KeptFormats {
     std::optional<std::vector<std::string>> names;
     std::map<std::string, Result<TracepointFormat>, std::less<>> formats;
