@@ -75,7 +75,7 @@ void TaskTracking::begin() {
 // While no program was attached, threads may have changed: what their filters say is asked again.
 void TaskTracking::check_names() {
   names_.check();
-  const auto read = names_.check_cgroups(for_each_cgroup);
+  const auto read = names_.check_cgroups();
   if (!read) spdlog::info("paths of control groups may be missing: {}", read.error().message);
   evict_threads(object_.control());
 }

@@ -2,13 +2,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include "base/files/cgroup_mount.h"
-#include "base/files/directory.h"
 #include "kernel/filters/filters.h"
 
 namespace ktraced {
@@ -55,35 +52,6 @@ Result<cgroup_ref> find_cgroup(const std::string& path) {
   }
   return fail(ExitCode::usage, "there is no control group '{}': {} is not a directory", path,
               (mount->point / candidates.front()).string());
-}
-
-// A group that is removed meanwhile ends the walk below it only.
-Result<> for_each_cgroup(const std::function<void(uint64_t id, const std::string& path)>& visit) {
-  namespace fs = std::filesystem;
-  auto mount = cgroup2_mount();
-  if (!mount) return propagate(mount);
-  std::vector<fs::path> pending = {mount->point};
-  Result<> walked;
-  while (!pending.empty()) {
-    const fs::path directory = std::move(pending.back());
-    pending.pop_back();
-    struct stat status{};
-    if (::stat(directory.c_str(), &status) != 0) {
-      if (errno != ENOENT && errno != ENODEV)
-        walked = fail(ExitCode::io, "cannot read the control group {}: {}", directory.string(),
-                      errno_text(errno));
-      continue;
-    }
-    const fs::path below = directory.lexically_relative(mount->point);
-    visit(status.st_ino, (below == "." ? mount->root : mount->root / below).string());
-    auto read = for_each_entry(directory, [&](const fs::directory_entry& entry) {
-      std::error_code ignored;
-      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
-        pending.push_back(entry.path());
-    });
-    if (!read && read.error().code != ExitCode::data) walked = std::move(read);
-  }
-  return walked;
 }
 
 }  // namespace ktraced

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -106,12 +105,5 @@ void evict_threads(struct control& control);
 
 // A task name pattern, exact or with a trailing '*', as the programs compare it.
 [[nodiscard]] comm_pattern compile_comm(std::string_view pattern);
-
-// Visits every control group of the mounted part of the cgroup v2 hierarchy, with its id and its
-// path below the root of the hierarchy: "/system.slice". Groups that are removed meanwhile are left
-// out. Fails as cgroup2_mount(); and, after it has visited the other groups, as for_each_entry() if
-// one cannot be read.
-[[nodiscard]] Result<> for_each_cgroup(
-    const std::function<void(uint64_t id, const std::string& path)>& visit);
 
 }  // namespace ktraced

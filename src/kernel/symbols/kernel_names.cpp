@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <spdlog/spdlog.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +12,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/files/cgroup_mount.h"
+#include "base/files/directory.h"
 #include "base/files/namespaces.h"
 #include "base/mapping.h"
 #include "kernel/programs/map_elements.h"
@@ -63,6 +68,39 @@ rec_metadata_cgroup cgroup_record(uint64_t id, const std::string& path) {
   group.h = {.ts = boottime_ns(), .id = METADATA_cgroup, .size = static_cast<u16>(size), .tid = 0};
   group.cgroup = id;
   return group;
+}
+
+// Adds every control group of the mounted part of the cgroup v2 hierarchy, with its path below the
+// root of the hierarchy: "/system.slice". Groups that are removed meanwhile are left out: one ends
+// the walk below it only. Fails as cgroup2_mount(); and, after it has added the other groups, as
+// for_each_entry() if one cannot be read.
+Result<> find_cgroups(CgroupPaths& found) {
+  namespace fs = std::filesystem;
+  auto mount = cgroup2_mount();
+  if (!mount) return propagate(mount);
+  std::vector<fs::path> pending = {mount->point};
+  Result<> walked;
+  while (!pending.empty()) {
+    const fs::path directory = std::move(pending.back());
+    pending.pop_back();
+    struct stat status{};
+    if (::stat(directory.c_str(), &status) != 0) {
+      if (errno != ENOENT && errno != ENODEV)
+        walked = fail(ExitCode::io, "cannot read the control group {}: {}", directory.string(),
+                      errno_text(errno));
+      continue;
+    }
+    const fs::path below = directory.lexically_relative(mount->point);
+    found.insert_or_assign(status.st_ino,
+                           (below == "." ? mount->root : mount->root / below).string());
+    auto read = for_each_entry(directory, [&](const fs::directory_entry& entry) {
+      std::error_code ignored;
+      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
+        pending.push_back(entry.path());
+    });
+    if (!read && read.error().code != ExitCode::data) walked = std::move(read);
+  }
+  return walked;
 }
 
 // A whole map of `count` elements, as an array that programs write to.
@@ -147,17 +185,14 @@ void KernelNames::check_by_proc() const {
 
 // Groups that are made after the known ones are read are no ended ones, whether or not the walk
 // meets them. One that is removed after the walk has met it stays until the next check.
-Result<> KernelNames::check_cgroups(
-    const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
-    const {
+Result<> KernelNames::check_cgroups() const {
   std::vector<rec_metadata_cgroup> known;
   for_each_element<uint64_t, rec_metadata_cgroup>(
       cgroups_map_, [&](uint64_t, const auto& group) { known.push_back(group); });
   CgroupPaths found;
   // Programs count meanwhile.
   std::atomic_ref(control_.unkept_cgroups).store(0);
-  const auto walked =
-      walk([&](uint64_t id, const std::string& path) { found.insert_or_assign(id, path); });
+  const auto walked = find_cgroups(found);
   for (const rec_metadata_cgroup& group : ended_cgroups(known, found, walked)) end_cgroup(group);
   uint64_t unkept = 0;
   for (const auto& [id, path] : found) {

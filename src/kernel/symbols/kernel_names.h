@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -37,13 +36,11 @@ class KernelNames {
   // reader, because a long-lived thread may have been evicted.
   void check() const;
 
-  // Compares the table of the control groups that exist with those that `walk` visits: for each of
-  // them, it calls a function with id and path. Call it as soon as the programs are attached, which
-  // then keep the table. Returns what `walk` returns; if that is an error, it adds the groups that
-  // were visited and ends none.
-  Result<> check_cgroups(
-      const std::function<Result<>(const std::function<void(uint64_t, const std::string&)>&)>& walk)
-      const;
+  // Compares the table of the control groups that exist with the mounted part of the cgroup v2
+  // hierarchy. Call it as soon as the programs are attached, which then keep the table. Fails as
+  // cgroup2_mount(), or as for_each_entry() if a group cannot be read: then it adds the groups that
+  // it has found and ends none.
+  Result<> check_cgroups() const;
 
   // All known names as metadata records (rec_metadata_task, rec_metadata_slab_cache,
   // rec_metadata_cgroup), one after another. A thread's record has the time since when it has this
