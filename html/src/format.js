@@ -66,11 +66,14 @@ export function windowText(window) {
   return begin === null || end === null ? boot : `${boot}: ${begin.date} ${begin.time} to ${end.time} (UTC${begin.zone})`;
 }
 
-// How CPUs differ in the window: it is less than some have, or more than all have; null if they do not differ.
-export function reachText({ end_ns: end, common_ns: common, furthest_ns: furthest }) {
+// How CPUs differ in the window: it is less than some have, or more than all have, or has gaps; null if they do not differ.
+export function reachText({ end_ns: end, common_ns: common, furthest_ns: furthest, gaps = [] }) {
   const at = (ns) => `${(ns / 1e9).toFixed(6)} s after boot`;
-  if (common !== undefined) return `Not all CPUs have all of it: the last one begins at ${at(common)}`;
-  return furthest === undefined ? null : `${duration(end - furthest)} on the CPU that reaches furthest back, from ${at(furthest)}`;
+  const parts = [];
+  if (common !== undefined) parts.push(`Not all CPUs have all of it: the last one begins at ${at(common)}`);
+  else if (furthest !== undefined) parts.push(`${duration(end - furthest)} on the CPU that reaches furthest back, from ${at(furthest)}`);
+  for (const gap of gaps) parts.push(`Without ${duration(gap.end_ns - gap.begin_ns)} that not all CPUs have, from ${at(gap.begin_ns)}`);
+  return parts.length === 0 ? null : parts.join("; ");
 }
 
 // 1 or 3 things: plural(3, "event").

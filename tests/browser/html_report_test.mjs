@@ -86,6 +86,7 @@ test("its head says how CPUs differ", () => {
   assert.equal(reachText(window), null);
   assert.equal(reachText({ ...window, furthest_ns: 1e9 }), "5.00 s on the CPU that reaches furthest back, from 1.000000 s after boot");
   assert.equal(reachText({ ...window, common_ns: 5.5e9 }), "Not all CPUs have all of it: the last one begins at 5.500000 s after boot");
+  assert.equal(reachText({ ...window, gaps: [{ begin_ns: 5.25e9, end_ns: 5.75e9 }] }), "Without 500 ms that not all CPUs have, from 5.250000 s after boot");
 });
 
 quietly("its head has the CPU that reaches furthest back", async () => {

@@ -287,6 +287,7 @@ bool TaskHistory::read_events(const std::atomic<bool>& stop) {
   if (events_read_) return true;
   History all = history_.again();
   all.set_window({});
+  all.leave_out({});
   LifeEvents events(history_, threads_, processes_);
   while (!stop && all.read(events)) {
   }

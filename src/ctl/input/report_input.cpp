@@ -16,10 +16,11 @@ namespace ktraced {
 using nlohmann::json;
 
 void add_facts(json& report, const ReportFacts& facts) {
-  report["window"] = {{"begin_ns", facts.begin_ns},
-                      {"end_ns", facts.end_ns},
-                      {"seconds", in_seconds(facts.end_ns - facts.begin_ns)}};
+  report["window"] = {{"begin_ns", facts.begin_ns}, {"end_ns", facts.end_ns}};
   json& window = report["window"];
+  for (const TimeWindow& gap : facts.gaps)
+    window["gaps"].push_back({{"begin_ns", gap.begin_ns}, {"end_ns", gap.end_ns}});
+  window["seconds"] = in_seconds(covered_ns(report));
   if (facts.begin_ns < facts.common_ns) window["common_ns"] = facts.common_ns;
   if (facts.begin_ns == facts.common_ns && facts.furthest_ns < facts.begin_ns)
     window["furthest_ns"] = facts.furthest_ns;
@@ -46,7 +47,36 @@ std::string incompleteness(const std::vector<std::string>& reasons) {
   return text;
 }
 
+uint64_t length_of(const json& times) {
+  return number_at(times, "end_ns") - number_at(times, "begin_ns");
+}
+
+// Both ends of a gap are left out.
+uint64_t gaps_ns(const json& window) {
+  uint64_t sum = 0;
+  for (const json& gap : list_at(window, "gaps")) sum += length_of(gap) + 1;
+  return sum;
+}
+
+// "without 2.000 s that not all CPUs have, from 63.000000 to 65.000000".
+std::string gaps_text(const json& window) {
+  const json& gaps = list_at(window, "gaps");
+  if (gaps.empty()) return "";
+  const json& first = gaps.front();
+  return fmt::format("without {:.3f} s that not all CPUs have, {}from {:.6f} to {:.6f}",
+                     in_seconds(gaps_ns(window)),
+                     gaps.size() == 1 ? "" : fmt::format("in {} gaps, the first ", gaps.size()),
+                     in_seconds(number_at(first, "begin_ns")),
+                     in_seconds(number_at(first, "end_ns")));
+}
+
 }  // namespace
+
+uint64_t covered_ns(const json& report) {
+  const json& window = member(report, "window");
+  const uint64_t length = length_of(window);
+  return length - std::min(length, gaps_ns(window));
+}
 
 std::vector<ClockOffset> clocks_of(const json& report) {
   const json& window = member(report, "window");
@@ -64,20 +94,24 @@ std::string window_text(const json& report) {
   const TimeWindow extent{.begin_ns = number_at(window, "begin_ns"),
                           .end_ns = number_at(window, "end_ns")};
   const auto clocks = clocks_of(report);
-  return fmt::format("{:.3f} s, from {}", in_seconds(extent.end_ns - extent.begin_ns),
+  return fmt::format("{:.3f} s, from {}", in_seconds(covered_ns(report)),
                      times_text({extent, offset_at(clocks, extent.begin_ns)},
                                 {extent, offset_at(clocks, extent.end_ns)}));
 }
 
 std::string reach_text(const json& report) {
   const json& window = member(report, "window");
-  if (window.contains("common_ns"))
-    return fmt::format("not all CPUs have all of it: the last one begins at {:.6f}",
+  std::string text;
+  if (window.contains("common_ns")) {
+    text = fmt::format("not all CPUs have all of it: the last one begins at {:.6f}",
                        in_seconds(number_at(window, "common_ns")));
-  if (!window.contains("furthest_ns")) return "";
-  const uint64_t furthest_ns = number_at(window, "furthest_ns");
-  return fmt::format("{}, from {:.6f}", furthest_text(furthest_ns, number_at(window, "end_ns")),
-                     in_seconds(furthest_ns));
+  } else if (window.contains("furthest_ns")) {
+    const uint64_t furthest_ns = number_at(window, "furthest_ns");
+    text = fmt::format("{}, from {:.6f}", furthest_text(furthest_ns, number_at(window, "end_ns")),
+                       in_seconds(furthest_ns));
+  }
+  const std::string gaps = gaps_text(window);
+  return text.empty() || gaps.empty() ? text + gaps : text + "; " + gaps;
 }
 
 std::string facts_text(const json& report) {

@@ -29,6 +29,9 @@ struct ReportFacts {
   // `furthest_ns` on. See TraceWindow.
   uint64_t common_ns = 0;
   uint64_t furthest_ns = 0;
+  // Times in the window that are left out, in time order: not all CPUs have them or, if the window
+  // is one that not all CPUs have, none has.
+  std::vector<TimeWindow> gaps;
   std::vector<ClockOffset> clocks;  // of its sources, in time order
   // From this time on there is a record of every hit, except for losses that are reported where
   // they happened. UINT64_MAX: not known for any time.
@@ -91,10 +94,13 @@ class ReportInput {
 // The clocks in the window of a report.
 [[nodiscard]] std::vector<ClockOffset> clocks_of(const nlohmann::json& report);
 
-// "0.990 s, from 63.160000 to 64.150000 after boot (…)": the time window of a report.
+// The length of the window of a report without its gaps: what rates are over.
+[[nodiscard]] uint64_t covered_ns(const nlohmann::json& report);
+// "0.990 s, from 63.160000 to 64.150000 after boot (…)": covered_ns(), and the window.
 [[nodiscard]] std::string window_text(const nlohmann::json& report);
 // How CPUs differ in that window: it is less than some have, "4.940 s on the CPU that reaches
-// furthest back, from 59.210000", or more than all have. Empty if they do not differ.
+// furthest back, from 59.210000", or more than all have; and its gaps. Empty if they do not differ
+// and there are none.
 [[nodiscard]] std::string reach_text(const nlohmann::json& report);
 
 // The sources of the events and the time window, as text: the lines above a report.

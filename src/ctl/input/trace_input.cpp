@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <map>
 
 #include "base/text/json_access.h"
@@ -94,17 +95,40 @@ bool is_gap(const TraceReader& before, const TraceReader& after) {
   return after.begin_ns() > before.end_ns() + 1;
 }
 
-// Events that may be missing before the first record of a trace, as losses with count 0. This
-// concerns CPUs whose beginning was overwritten, and all CPUs of a trace that does not continue the
-// previous one.
-std::vector<LossItem> beginning_of(const History& history, uint32_t source) {
+// These spans, and tracing as paused in the gaps: nothing is known of what happened there.
+std::vector<ConfigSpan> paused_in(const std::vector<TimeWindow>& gaps,
+                                  const std::vector<ConfigSpan>& spans) {
+  const auto config_at = [&](uint64_t ns) {
+    const auto next = std::ranges::upper_bound(spans, ns, {}, &ConfigSpan::begin_ns);
+    return next == spans.begin() ? TraceConfig() : std::prev(next)->config;
+  };
+  std::vector<ConfigSpan> paused = spans;
+  for (const TimeWindow& gap : gaps) {
+    const uint64_t end_ns = gap.end_ns + 1;
+    std::erase_if(paused, [&](const ConfigSpan& span) {
+      return span.begin_ns >= gap.begin_ns && span.begin_ns <= end_ns;
+    });
+    paused.push_back(
+        {.begin_ns = gap.begin_ns, .end_ns = end_ns, .config = config_at(gap.begin_ns)});
+    paused.back().config.running = false;
+    paused.push_back({.begin_ns = end_ns, .end_ns = end_ns, .config = config_at(end_ns)});
+  }
+  std::ranges::stable_sort(paused, {}, &ConfigSpan::begin_ns);
+  return paused;
+}
+
+// Events of CPUs whose beginning was overwritten, unless that is in a gap: they may be missing
+// before the first record of their trace. As losses with count 0.
+std::vector<LossItem> beginning_of(const History& history, uint32_t source,
+                                   const std::vector<TimeWindow>& gaps) {
   const TraceReader& trace = history.traces()[source];
-  const bool after_gap = source != 0 && is_gap(history.traces()[source - 1], trace);
   std::vector<LossItem> losses;
   for (const CpuAccount& cpu : trace.manifest().cpus) {
-    const bool overwritten =
-        cpu.total().overwritten != 0 && cpu.first_ns > history.window().begin_ns;
-    if (!after_gap && !overwritten) continue;
+    if (cpu.total().overwritten == 0 || cpu.first_ns <= history.window().begin_ns) continue;
+    if (std::ranges::any_of(gaps, [&](const TimeWindow& gap) {
+          return cpu.first_ns >= gap.begin_ns && cpu.first_ns <= gap.end_ns + 1;
+        }))
+      continue;
     for (const auto& [name, account] : cpu.events)
       if (const Event* event = trace.schema().find(name); event != nullptr)
         losses.push_back({.cpu = cpu.cpu, .event_id = event->id, .count = 0, .source = source});
@@ -131,6 +155,12 @@ void caveat_gap(const TraceReader& before, const TraceReader& after, ReportFacts
       after.begin_ns());
 }
 
+// The times that all CPUs have in a trace of this extent.
+TimeWindow common_of(const TraceReader& trace, const TimeWindow& extent) {
+  if (trace.unfinished()) return extent;
+  return {.begin_ns = window_of(trace.manifest()).begin_ns, .end_ns = extent.end_ns};
+}
+
 // Adds caveats for CPUs whose ring begins later than that of another one. `of_trace` names the
 // trace if there are several, and it begins at `begin_ns`.
 void caveat_overwritten(const TraceReader& trace, uint64_t begin_ns, const std::string& of_trace,
@@ -153,25 +183,46 @@ Result<std::unique_ptr<ReportInput>> TraceInput::open(const std::vector<std::str
   if (auto selected = select_times(times, *history); !selected) return propagate(selected);
   print_previous(*history);
   auto input = std::make_unique<TraceInput>(std::move(*history), times);
-  if (!times.since && !times.last_s) input->begin_with_all_cpus();
+  if (!times.since && !times.last_s) input->limit_to_all_cpus();
   return std::unique_ptr<ReportInput>(std::move(input));
 }
 
-void TraceInput::begin_with_all_cpus() {
+void TraceInput::limit_to_all_cpus() {
   const uint64_t end_ns = history_.window().end_ns, begin_ns = common_ns();
+  if (begin_ns > end_ns) return;
+  of_all_cpus_ = true;
   const bool differs = std::ranges::any_of(
       extents(), [=](const TimeWindow& trace) { return trace.begin_ns < begin_ns; });
-  if (differs && begin_ns <= end_ns) history_.set_window({.begin_ns = begin_ns, .end_ns = end_ns});
+  if (differs) history_.set_window({.begin_ns = begin_ns, .end_ns = end_ns});
+  history_.leave_out(gaps());
 }
 
 uint64_t TraceInput::common_ns() {
   uint64_t begin_ns = UINT64_MAX;
-  for (size_t i = 0; i < extents().size(); ++i) {
-    const TraceReader& trace = history_.traces()[i];
-    begin_ns = std::min(begin_ns, trace.unfinished() ? extents()[i].begin_ns
-                                                     : window_of(trace.manifest()).begin_ns);
-  }
+  for (size_t i = 0; i < extents().size(); ++i)
+    begin_ns = std::min(begin_ns, common_of(history_.traces()[i], extents()[i]).begin_ns);
   return begin_ns == UINT64_MAX ? 0 : begin_ns;
+}
+
+TimeWindow TraceInput::covered(size_t source) {
+  const TraceReader& trace = history_.traces()[source];
+  const TimeWindow& extent = extents()[source];
+  if (of_all_cpus_ || trace.unfinished()) return common_of(trace, extent);
+  return {.begin_ns = std::min(extent.begin_ns, trace.begin_ns()), .end_ns = extent.end_ns};
+}
+
+std::vector<TimeWindow> TraceInput::gaps() {
+  std::vector<TimeWindow> parts, between;
+  for (size_t i = 0; i < extents().size(); ++i)
+    if (const TimeWindow part = covered(i); part.begin_ns <= part.end_ns) parts.push_back(part);
+  std::ranges::sort(parts, {}, &TimeWindow::begin_ns);
+  uint64_t end_ns = parts.empty() ? 0 : parts.front().begin_ns;
+  for (const TimeWindow& part : parts) {
+    if (part.begin_ns > end_ns + 1)
+      between.push_back({.begin_ns = end_ns + 1, .end_ns = part.begin_ns - 1});
+    end_ns = std::max(end_ns, part.end_ns);
+  }
+  return between;
 }
 
 const std::vector<TimeWindow>& TraceInput::extents() {
@@ -194,6 +245,14 @@ ReportFacts TraceInput::facts(const std::vector<std::string>& needed) {
   facts.begin_ns = std::max(facts.begin_ns, history_.window().begin_ns);
   facts.end_ns = std::min(facts.end_ns, history_.window().end_ns);
   facts.begin_ns = std::min(facts.begin_ns, facts.end_ns);
+  for (const TimeWindow& gap : gaps()) {
+    if (gap.end_ns < facts.begin_ns || gap.begin_ns > facts.end_ns) continue;
+    if (gap.end_ns >= facts.end_ns && gap.begin_ns > facts.begin_ns)
+      facts.end_ns = gap.begin_ns - 1;  // nothing comes after it
+    else
+      facts.gaps.push_back({.begin_ns = std::max(gap.begin_ns, facts.begin_ns),
+                            .end_ns = std::min(gap.end_ns, facts.end_ns)});
+  }
   facts.clocks = clock_offsets(history_);
   facts.accounts = accounts_of(history_);
   if (!history_.verdict()) facts.caveat("a part of the traces could not be read");
@@ -225,7 +284,7 @@ Result<std::vector<Selection>> TraceInput::select(const SelectionArgs& args) con
 KnownTasks TraceInput::tasks() const { return known_tasks(history_); }
 
 std::unique_ptr<TaskHistory> TraceInput::lives(bool always) const {
-  if (history_.window().is_all() && !always) return nullptr;
+  if (history_.is_whole() && !always) return nullptr;
   auto tasks = std::make_unique<TaskHistory>(history_);
   const std::atomic<bool> never = false;
   static_cast<void>(tasks->read_events(never));
@@ -245,12 +304,13 @@ Result<> TraceInput::read(Analysis& analysis) {
 
 void TraceInput::begin(Analysis& analysis) {
   AnalysisFeed& feed = feed_.emplace(analysis);
+  const std::vector<TimeWindow> between = gaps();
   for (uint32_t source = 0; source < history_.traces().size(); ++source) {
     const TraceReader& trace = history_.traces()[source];
     analysis.add_source(trace.schema(), trace.names());
-    feed.add_beginning(source, beginning_of(history_, source));
+    feed.add_beginning(source, beginning_of(history_, source, between));
   }
-  for (ConfigSpan& span : history_spans(history_, extents()))
+  for (ConfigSpan& span : paused_in(between, history_spans(history_, extents())))
     feed.add_change(span.begin_ns, std::move(span.config));
   history_.on_unreadable([this](const History::Unreadable& what) {
     for (const LossItem& loss : losses_of(history_.traces()[what.source], what))

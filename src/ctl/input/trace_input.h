@@ -21,9 +21,9 @@ namespace ktraced {
 // Trace directories, read as one history.
 class TraceInput : public ReportInput {
  public:
-  // Reads the events that `times` select. Without a beginning in `times`, they begin where all CPUs
-  // have their records, unless `times` end before that. Fails as History::open() and select_times()
-  // do.
+  // Reads the events that `times` select. Without a beginning in `times`, only those of the times
+  // that all CPUs have in any of the traces, unless `times` end before that. Fails as
+  // History::open() and select_times() do.
   static Result<std::unique_ptr<ReportInput>> open(const std::vector<std::string>& directories,
                                                    bool partial, const TimeArgs& times);
 
@@ -55,15 +55,20 @@ class TraceInput : public ReportInput {
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 
  private:
-  // Limits the events to the window that all CPUs have, if some reach further back.
-  void begin_with_all_cpus();
+  // Limits the events to the times that all CPUs have in any of the traces.
+  void limit_to_all_cpus();
   // The times of each trace; of an unfinished one, those that it had at the first call.
   const std::vector<TimeWindow>& extents();
   // From here on all CPUs have their records, in the trace where this is first; 0: there are none.
   uint64_t common_ns();
+  // The times that a trace covers: of all CPUs, or, unless the events are limited to those, of any.
+  TimeWindow covered(size_t source);
+  // The times between those that the traces cover.
+  std::vector<TimeWindow> gaps();
 
   History history_;
   TimeArgs times_;
+  bool of_all_cpus_ = false;  // see limit_to_all_cpus()
   std::vector<TimeWindow> extents_;
   std::optional<AnalysisFeed> feed_;
 };

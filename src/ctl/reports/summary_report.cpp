@@ -179,9 +179,8 @@ json summary_report(const SummaryAnalysis& analysis, const ReportCommand& comman
 }
 
 std::string summary_report_text(const json& report, const Colours& colours) {
-  const json& window = member(report, "window");
-  const uint64_t begin = number_at(window, "begin_ns");
-  const double seconds = in_seconds(number_at(window, "end_ns") - begin);
+  const uint64_t begin = number_at(member(report, "window"), "begin_ns");
+  const double seconds = in_seconds(covered_ns(report));
   return events_table(report, seconds, colours) + cpus_table(report, begin, colours) +
          processes_table(report, colours) + next_reports(report) + caveats_text(report);
 }

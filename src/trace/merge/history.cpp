@@ -60,6 +60,7 @@ History History::again() const {
   History history(traces_);
   history.overlapping_ = overlapping_;
   history.window_ = window_;
+  history.left_out_ = left_out_;
   history.cpus_ = cpus_;
   return history;
 }
@@ -77,8 +78,8 @@ bool History::read(MergeSink& sink) {
 }
 
 void History::release(uint64_t until, MergeSink& sink) {
-  if (window_.is_all()) return merger_.release(until, sink);
-  WindowSink in_window(window_, sink);
+  if (is_whole()) return merger_.release(until, sink);
+  WindowSink in_window(window_, left_out_, sink);
   merger_.release(until, in_window);
 }
 

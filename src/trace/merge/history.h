@@ -46,6 +46,11 @@ class History {
   // before the part and ends in it or after it is at its begin.
   void set_window(const TimeWindow& window) { window_ = window; }
   [[nodiscard]] const TimeWindow& window() const { return window_; }
+  // Leaves out the records in these times, which are sorted and apart, before the first read(). A
+  // loss that begins in one of them is at its end.
+  void leave_out(std::vector<TimeWindow> times) { left_out_ = std::move(times); }
+  // Is nothing limited, by a window or by times that are left out?
+  [[nodiscard]] bool is_whole() const { return window_.is_all() && left_out_.empty(); }
   // Leaves out packets that end before `ns`, before the first read(). Of other packets everything
   // is given, so each CPU begins somewhere before `ns`. A loss that is going on at `ns` is given at
   // that time: from then on, all is as if nothing had been left out. Only for a single trace
@@ -103,6 +108,7 @@ class History {
   std::shared_ptr<std::vector<TraceReader>> traces_;
   std::optional<std::vector<uint32_t>> cpus_;  // nothing: all
   TimeWindow window_;
+  std::vector<TimeWindow> left_out_;
   uint64_t begin_ns_ = 0;
   size_t begun_ = 0;  // traces whose files are or were open
   std::vector<Stream> streams_;

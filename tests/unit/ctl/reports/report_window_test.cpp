@@ -27,6 +27,27 @@ class ReportWindow : public ReportTest {
     run(part, false);
     return report;
   }
+  // From 6 s to 9 s, after the other one: CPU 1 has all of it, a kfree each second, CPU 0 has 8 s
+  // to 9 s.
+  std::string next_snapshot() {
+    TraceSpec next = spec(8 * kSecond);
+    next.packets = {{.cpu = 0, .records = {kmalloc_at(8 * kSecond, 0x1000)}}, {.cpu = 1}};
+    for (uint64_t second = 6; second <= 9; ++second)
+      next.packets[1].records.push_back(kfree_at(second * kSecond + (second == 6), 0x9000));
+    next.end_ns = 9 * kSecond;
+    return write(
+        next,
+        [](Manifest& manifest) {
+          manifest.kind = TraceKind::snapshot;
+          manifest.since_ns = 6 * kSecond;
+          for (CpuAccount& cpu : manifest.cpus)
+            if (cpu.cpu == 0) cpu.events["kmalloc"].overwritten = 1;
+        },
+        "next");
+  }
+  static json gap(uint64_t begin_ns, uint64_t end_ns) {
+    return json::array({{{"begin_ns", begin_ns}, {"end_ns", end_ns}}});
+  }
   static TimeArgs since(const char* text) { return {.since = *parse_time_point(text)}; }
 
   std::string path_ = write_uneven_snapshot(directory_.path() / "uneven");
@@ -103,16 +124,77 @@ TEST_F(ReportWindow, OfAPartThatAllCpusHaveIsThatPart) {
   EXPECT_EQ(until["total"]["events"], 8) << "5 of CPU 0 and 3 of CPU 1";
 }
 
-// From 1 s to 3 s the recording has all CPUs.
-TEST_F(ReportWindow, OfSeveralTracesBeginsWithTheFirstThatHasAllCpus) {
-  const std::string recording = write(spec(kSecond));
-  const json window = report(ReportCommand::Kind::summary, {recording, path_})["window"];
+// From 1 s to 3 s the recording has all CPUs, and from 5 s to 6 s the snapshot.
+TEST_F(ReportWindow, OfSeveralTracesIsWithoutTheTimeThatNotAllCpusHave) {
+  const ReportCommand both = command(ReportCommand::Kind::summary, {write(spec(kSecond)), path_});
+  run(both, true);
+  const json actual = json::parse(out_), &window = actual["window"];
   EXPECT_EQ(window["begin_ns"], kSecond);
   EXPECT_EQ(window["end_ns"], 6 * kSecond);
+  EXPECT_EQ(window["gaps"], gap(3 * kSecond + 1, 5 * kSecond - 1));
+  EXPECT_NEAR(window["seconds"], 3.0, 1e-6);
   EXPECT_FALSE(window.contains("furthest_ns"));
   EXPECT_FALSE(window.contains("common_ns"));
-  EXPECT_THAT(report(ReportCommand::Kind::summary, {recording, path_})["caveats"],
+  EXPECT_EQ(actual["total"]["events"], 4 + 11 + 16) << "without 9 of CPU 1 between them";
+  EXPECT_THAT(actual["caveats"],
               ElementsAre("what CPU 0 did in the first 4.000 s of uneven was overwritten"));
+  run(both, false);
+  EXPECT_THAT(out_, HasSubstr("\n3.000 s, from 1.000000 to 6.000000 after boot"));
+  EXPECT_THAT(out_, HasSubstr("\nwithout 2.000 s that not all CPUs have, from 3.000000 to "
+                              "5.000000\n\n"));
+  EXPECT_THAT(out_, ContainsRegex("\ntotal +31 +10 "));
+}
+
+TEST_F(ReportWindow, OfTwoSnapshotsIsWhatAllCpusHaveInEither) {
+  const json actual = report(ReportCommand::Kind::summary, {path_, next_snapshot()});
+  EXPECT_EQ(actual["window"]["begin_ns"], 5 * kSecond);
+  EXPECT_EQ(actual["window"]["end_ns"], 9 * kSecond);
+  EXPECT_EQ(actual["window"]["furthest_ns"], kSecond);
+  EXPECT_EQ(actual["window"]["gaps"], gap(6 * kSecond + 1, 8 * kSecond - 1));
+  EXPECT_NEAR(actual["window"]["seconds"], 2.0, 1e-6);
+  EXPECT_EQ(actual["total"]["events"], 16 + 3);
+}
+
+TEST_F(ReportWindow, OfTwoSnapshotsEndsWhereNothingFollows) {
+  ReportCommand both = command(ReportCommand::Kind::summary, {path_, next_snapshot()});
+  both.times.until = *parse_time_point("7");
+  run(both, true);
+  const json window = json::parse(out_)["window"];
+  EXPECT_EQ(window["end_ns"], 6 * kSecond);
+  EXPECT_EQ(window["seconds"], 1.0);
+  EXPECT_FALSE(window.contains("gaps"));
+}
+
+TEST_F(ReportWindow, ThatIsSelectedHasNoGapWhereACpuHasRecords) {
+  ReportCommand both = command(ReportCommand::Kind::summary, {path_, next_snapshot()});
+  both.times = since("5");
+  run(both, true);
+  json actual = json::parse(out_);
+  EXPECT_FALSE(actual["window"].contains("gaps"));
+  EXPECT_EQ(actual["window"]["seconds"], 4.0);
+  EXPECT_EQ(actual["total"]["events"], 16 + 3 + 2);
+  both.directories = {write(spec(kSecond)), write(spec(10 * kSecond), {}, "later")};
+  both.times = since("2");
+  run(both, true);
+  actual = json::parse(out_);
+  EXPECT_EQ(actual["window"]["gaps"], gap(3 * kSecond + 1, 10 * kSecond - 1));
+  EXPECT_NEAR(actual["window"]["seconds"], 3.0, 1e-6) << "7 seconds are in neither";
+}
+
+// 8 runs on CPU 1 when the first one ends. The second one has nothing of this CPU.
+TEST_F(ReportWindow, OfSchedHasNoRunAcrossAGap) {
+  const auto change = [](uint64_t ts, int32_t from, int32_t to) {
+    return make_record(EVENT_sched_switch, ts, static_cast<uint32_t>(from),
+                       rec_sched_switch{.prev_pid = from, .prev_state = 1, .next_pid = to});
+  };
+  TraceSpec first = spec(kSecond), later = spec(5 * kSecond);
+  first.packets = {{.cpu = 1, .records = {change(kSecond, 0, 8)}}};
+  later.packets = {{.cpu = 0, .records = {change(5 * kSecond, 0, 9), change(6 * kSecond, 9, 0)}}};
+  const json actual = report(ReportCommand::Kind::sched, {write(first), write(later, {}, "later")});
+  EXPECT_EQ(actual["cpus"][0]["busy_ns"], kSecond) << "nothing of it is missing";
+  EXPECT_EQ(actual["cpus"][1]["cpu"], 1);
+  EXPECT_EQ(actual["cpus"][1]["busy_ns"], 0);
+  EXPECT_EQ(actual["cpus"][1]["unknown_ns"], 6 * kSecond);
 }
 
 }  // namespace

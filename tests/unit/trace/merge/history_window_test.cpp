@@ -40,6 +40,16 @@ TEST_F(HistoryWindow, HasALossThatBeginsBeforeItAtItsBegin) {
   EXPECT_EQ(part({path}, 46, UINT64_MAX), "0:46-5 0:46-1 1:50 1:60 0:70");
 }
 
+TEST_F(HistoryWindow, CanLackTimes) {
+  auto history = History::open(std::vector{write("t", {.packets = two_cpus()})});
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_TRUE(history->is_whole());
+  history->leave_out({{.begin_ns = 15, .end_ns = 20}, {.begin_ns = 45, .end_ns = 59}});
+  EXPECT_FALSE(history->is_whole());
+  EXPECT_EQ(read_all(*history).notes.text_, "0:10 0:40 0:40-3 0:60-5 0:60-1 1:60 0:70")
+      << "lost between 45 and 70";
+}
+
 TEST_F(HistoryWindow, IsNotDamageOfWhatIsLeftOut) {
   TraceSpec spec;
   for (uint64_t ts = 10; ts < 10'000; ts += 10) spec.packets.push_back(packet(0, {ts}));
