@@ -36,6 +36,10 @@ class Analysis : public MergeSink {
   [[nodiscard]] bool is_selected(const RecordOrigin& from, RecordView record, uint32_t tid) const {
     return selector_ == nullptr || selector_->met_by(from, record, tid) == kAllMet;
   }
+  // Call this for what is selected by several records together.
+  void note(MetConditions met) const {
+    if (selector_ != nullptr) selector_->note(met);
+  }
   [[nodiscard]] bool selects_cpu(uint32_t cpu) const {
     return selector_ == nullptr || selector_->selects_cpu(cpu);
   }

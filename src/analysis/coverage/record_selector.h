@@ -24,6 +24,8 @@ class RecordSelector {
   // The conditions that what the record says about thread `tid` meets.
   [[nodiscard]] virtual MetConditions met_by(const RecordOrigin& from, RecordView record,
                                              uint32_t tid) const = 0;
+  // Something that several records make together, such as a call, meets these conditions.
+  virtual void note(MetConditions met) const = 0;
   [[nodiscard]] virtual bool selects_cpu(uint32_t cpu) const = 0;
   // True if a selected event may be among the lost ones.
   [[nodiscard]] virtual bool selects_loss(const LossItem& loss) const = 0;

@@ -262,6 +262,7 @@ void CallPaths::on_return(Thread* thread, const CallInterval& interval, MetCondi
 }
 
 void CallPaths::deliver(PathCall call) {
+  note(call.met);
   if (call.met != kAllMet) return;
   if (arguments_.has_address(call.abi, call.nr))
     std::erase_if(call.paths,

@@ -71,11 +71,12 @@ struct CallInterval {
   Unknown unknown = Unknown::none;
 
   [[nodiscard]] bool known() const { return call != nullptr && unknown == Unknown::none; }
-  // Is it selected? Each condition may be met by its beginning or by its own end.
-  [[nodiscard]] bool selected() const {
+  // Each condition may be met by its beginning or by its own end.
+  [[nodiscard]] MetConditions met() const {
     const bool own_end = end == CallEnd::returned || end == CallEnd::child_returned;
-    return ((call != nullptr ? call->met : 0) | (own_end ? returned->met : 0)) == kAllMet;
+    return (call != nullptr ? call->met : 0) | (own_end ? returned->met : 0);
   }
+  [[nodiscard]] bool selected() const { return met() == kAllMet; }
 };
 
 // Receives calls from a CallTracker. What the arguments refer to is valid during the call.
@@ -193,6 +194,7 @@ class CallTracker : public Analysis {
   void end(uint32_t tid, Thread& thread, CallEnd how, uint64_t ts,
            const CallReturn* returned = nullptr);
   void give(const CallInterval& interval) {
+    note(interval.met());
     for (CallSink* sink : sinks_) sink->on_end(interval);
   }
 

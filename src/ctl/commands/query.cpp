@@ -40,11 +40,11 @@ Result<std::vector<Selection>> selections_of(const SelectionArgs& args, const Hi
   return selections_for(history, args);
 }
 
-// The options that nothing has met; empty: each was met, or nothing was read.
+// The options that select nothing of what was read; empty: something was selected, or nothing read.
 std::string unmet_text(const std::vector<Selection>& selections, const SelectionUse& use,
                        const History& history) {
   if (selections.empty() || !use.read_any) return {};
-  return selections.front().unmet_text(use.met, known_tasks(history));
+  return selections.front().unmet_text(use, known_tasks(history));
 }
 
 // Says why rows of a table that was read may be missing: its events were not traced all the time.

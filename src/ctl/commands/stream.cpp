@@ -120,8 +120,7 @@ std::string unmet_options(const StreamCommand& command, const Selection& selecti
   if (use.selected_any) return {};
   if (!use.read_any)
     return counts.total() && counts.total()->filtered != 0 ? kernel_options(command) : "";
-  const std::string unmet = selection.unmet_text(use.met);
-  return !unmet.empty() ? unmet : selection.unmet_text(0) + " together";
+  return selection.unmet_text(use);
 }
 
 Result<> run_printing(const StreamCommand& command, const Options& options, LiveSource& source,

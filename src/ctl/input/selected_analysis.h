@@ -31,12 +31,13 @@ class SourceSelector : public RecordSelector {
   void add_source(const NameTable& names) { names_.push_back(&names); }
 
   [[nodiscard]] MetConditions met(const RecordOrigin& from, RecordView record) const override {
-    return note(selections_[from.source].met(from.cpu, record, *names_[from.source]));
+    return noted(selections_[from.source].met(from.cpu, record, *names_[from.source]));
   }
   [[nodiscard]] MetConditions met_by(const RecordOrigin& from, RecordView record,
                                      uint32_t tid) const override {
-    return note(selections_[from.source].met(from.cpu, record, *names_[from.source], tid));
+    return noted(selections_[from.source].met(from.cpu, record, *names_[from.source], tid));
   }
+  void note(MetConditions met) const override { use_.note(met); }
   [[nodiscard]] bool selects_cpu(uint32_t cpu) const override {
     return selections_.empty() || selections_.front().wants_cpu(cpu);
   }
@@ -44,18 +45,18 @@ class SourceSelector : public RecordSelector {
     return selections_[loss.source].wants_loss(loss.cpu, loss.event_id);
   }
 
-  // The conditions that any record has met.
-  [[nodiscard]] MetConditions ever_met() const { return ever_met_; }
+  // What records, and what they make together, have met.
+  [[nodiscard]] const SelectionUse& use() const { return use_; }
 
  private:
-  MetConditions note(MetConditions met) const {
-    ever_met_ |= met;
+  MetConditions noted(MetConditions met) const {
+    note(met);
     return met;
   }
 
   std::span<const Selection> selections_;
   std::vector<const NameTable*> names_;
-  mutable MetConditions ever_met_ = 0;
+  mutable SelectionUse use_;
 };
 
 // Forwards the events that `selections` select by name, with one selection for each source. The

@@ -55,8 +55,8 @@ Result<> SelectedInput::read(Analysis& analysis) {
 
 std::string SelectedInput::unmet_selection() const {
   if (std::string unmet = input_->unmet_selection(); !unmet.empty()) return unmet;
-  if (selections_.empty() || !selections_.front().has_conditions()) return {};
-  return selections_.front().unmet_text(selector_.ever_met(), input_->tasks());
+  if (selections_.empty()) return {};
+  return selections_.front().unmet_text(selector_.use(), input_->tasks());
 }
 
 ReportFacts SelectedInput::facts(const std::vector<std::string>& needed) {

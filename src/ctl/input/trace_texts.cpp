@@ -66,8 +66,7 @@ std::string unmet_options(const History& history, const SelectionArgs& args, con
     return fmt::format("--event {}", fmt::join(args.events, ","));
   if (!use.read_any && !times.empty()) return typed_times(times);
   if (!use.read_any || use.selected_any) return "these options";
-  const std::string unmet = selection.unmet_text(use.met, known_tasks(history));
-  return !unmet.empty() ? unmet : selection.unmet_text(0) + " together";
+  return selection.unmet_text(use, known_tasks(history));
 }
 
 // The events that any of the traces describes or had enabled. Not every one is described in each:

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <set>
@@ -238,6 +239,22 @@ std::string Selection::unmet_text(MetConditions met, const KnownTasks& known) co
   for (size_t i = 0; i < where_.size(); ++i)
     if ((met & bit(kFields + i)) == 0) text += " " + where_options_[i] + hints_text(i);
   return text.substr(std::min<size_t>(1, text.size()));
+}
+
+// Whether a task meets one of its several options is not noted.
+std::string Selection::unmet_text(const SelectionUse& use, const KnownTasks& known) const {
+  if (use.selected_any || !has_conditions()) return {};
+  const std::string unmet = unmet_text(use.met, known);
+  if (unmet.empty()) return unmet_text(MetConditions{0}) + " together";
+  const bool by_tasks =
+      use.read_any && has_several_task_conditions() && unmet == unmet_text(no_task_met());
+  return by_tasks ? unmet + " together" : unmet;
+}
+
+bool Selection::has_several_task_conditions() const {
+  return std::ranges::count(std::array{pids_.empty(), tids_.empty(), uids_.empty(), comms_.empty(),
+                                       cgroups_.empty()},
+                            false) > 1;
 }
 
 std::string Selection::hints_text(size_t condition) const {

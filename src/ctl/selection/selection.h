@@ -105,6 +105,10 @@ class Selection {
   // The conditions that are not in `met`, as typed: "--comm nginx --error ENOENT". Behind each that
   // selects no task or CPU of `known`, why: "--uid 7 (no task is of this user; …)".
   [[nodiscard]] std::string unmet_text(MetConditions met, const KnownTasks& known = {}) const;
+  // Why nothing was selected, as typed: the conditions that were never met or, if each was met but
+  // never all at once, "--comm nginx --error ENOENT together". Empty if something was selected, or
+  // if there are no conditions.
+  [[nodiscard]] std::string unmet_text(const SelectionUse& use, const KnownTasks& known = {}) const;
   // Can a record of the event meet the condition with this index?
   [[nodiscard]] bool can_meet(size_t condition, std::string_view event) const;
   // Can a record of the event meet all of them?
@@ -132,6 +136,7 @@ class Selection {
   [[nodiscard]] bool is_about_chosen_tasks(uint32_t cpu, RecordView record,
                                            const NameTable& names) const;
   [[nodiscard]] std::string task_text(const KnownTasks& known) const;
+  [[nodiscard]] bool has_several_task_conditions() const;
 
   std::vector<std::string> names_;  // as typed
   bool all_events_ = true;

@@ -36,7 +36,9 @@ AnalysisScan::AnalysisScan(const TableInput& input, const std::vector<Column>& c
       input_(part_of(input.history, limits.begin_ns, begins_late)) {}
 
 AnalysisScan::~AnalysisScan() {
-  if (selector_ && use_ != nullptr) use_->note(selector_->ever_met());
+  if (!selector_ || use_ == nullptr) return;
+  use_->read_any = true;
+  use_->add(selector_->use());
 }
 
 void AnalysisScan::begin() {

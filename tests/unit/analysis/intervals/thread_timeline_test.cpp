@@ -272,6 +272,7 @@ class FirstCpu : public RecordSelector {
                                      uint32_t /*tid*/) const override {
     return met(from, record);
   }
+  void note(MetConditions /*met*/) const override {}
   [[nodiscard]] bool selects_cpu(uint32_t cpu) const override { return cpu == 0; }
   [[nodiscard]] bool selects_loss(const LossItem& loss) const override { return loss.cpu == 0; }
 };

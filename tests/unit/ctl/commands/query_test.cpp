@@ -12,6 +12,7 @@
 namespace ktraced::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class Query : public QueryTest {
@@ -221,6 +222,11 @@ TEST_F(Query, NamesOptionsThatSelectNothing) {
       HasSubstr("is selected by --comm eigth (no task has this name; did you mean 'eight'?)"));
   EXPECT_EQ(message_of({.comms = {"eight"}}, "SELECT * FROM threads"), "");
   EXPECT_EQ(message_of({.comms = {"nobody"}}, "SELECT 1"), "") << "no event is read";
+  for (const char* table : {"calls", "sys_exit"})
+    EXPECT_THAT(message_of({.errors = {"any"}, .where = {"ret > 0"}},
+                           (std::string("SELECT * FROM ") + table).c_str()),
+                AllOf(HasSubstr("nothing that the query reads is selected by --where 'ret > 0'"),
+                      HasSubstr(" --error any together\n")));
 }
 
 TEST_F(Query, SelectsIntervalsAsReportsDo) {

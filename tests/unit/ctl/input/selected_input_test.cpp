@@ -12,6 +12,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ReportEvents : public ReportTest {
  protected:
@@ -235,6 +236,18 @@ TEST_F(SelectedCalls, MeetEachConditionByTheirBeginningOrEnd) {
   EXPECT_EQ(calls({.cpus = {0}, .errors = {"any"}})["calls"]["of"], 1)
       << "it begins on CPU 0 and fails on CPU 1";
   EXPECT_EQ(calls({.tids = {9}, .errors = {"any"}})["calls"]["of"], 0);
+}
+
+TEST_F(SelectedCalls, OfWhichNoneMeetsAllConditionsMeetThemNotTogether) {
+  const auto message_of = [this](SelectionArgs selection) {
+    ::testing::internal::CaptureStderr();
+    calls(std::move(selection));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(message_of({.tids = {9}, .errors = {"any"}}),
+              HasSubstr("ktracectl: no event is selected by --tid 9 --error any together\n"));
+  EXPECT_THAT(message_of({.cpus = {0}, .errors = {"any"}}), Not(HasSubstr("selected")))
+      << "no record meets both, but a call does";
 }
 
 TEST_F(SelectedCalls, OfAThreadIncludeTheRunningOne) {

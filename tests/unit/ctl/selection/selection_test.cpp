@@ -207,6 +207,22 @@ TEST_F(SelectionTest, SaysWhichEventsHaveAFieldThatSelectsNothing) {
   EXPECT_EQ(select({.errors = {"ENOENT"}}).unmet_text(0), "--error ENOENT") << "nothing to mistake";
 }
 
+TEST_F(SelectionTest, SaysThatItsConditionsSelectNothingTogether) {
+  const Selection selection = select({.comms = {"a"}, .cpus = {1}, .errors = {"ENOENT"}});
+  SelectionUse use;
+  EXPECT_EQ(selection.unmet_text(use), "--comm a --cpu 1 --error ENOENT") << "nothing was read";
+  use.note(Selection::no_task_met());
+  EXPECT_EQ(selection.unmet_text(use), "--comm a");
+  use.note(~Selection::no_task_met());
+  EXPECT_EQ(selection.unmet_text(use), "--comm a --cpu 1 --error ENOENT together");
+  use.note(kAllMet);
+  EXPECT_EQ(selection.unmet_text(use), "");
+  const Selection of_tasks = select({.pids = {7}, .comms = {"a"}});
+  EXPECT_EQ(of_tasks.unmet_text(SelectionUse{.read_any = true, .met = Selection::no_task_met()}),
+            "--pid 7 --comm a together");
+  EXPECT_EQ(select({.events = {"kfree"}}).unmet_text(SelectionUse()), "") << "no condition";
+}
+
 TEST_F(SelectionTest, SaysThatRecordsDoNotHaveTheContextThatSelectsNothing) {
   const SelectionArgs args{.where = {R"(cpu == 0 && !(context == "task"))"}};
   schema_.contexts = false;
