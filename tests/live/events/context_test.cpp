@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // In which context events happen: the wake-ups of timers are made in interrupts, of any thread.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,6 +19,9 @@
 
 namespace ktraced::live {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kSleeps = 50;
 
@@ -61,6 +65,36 @@ TEST(Context, OfAWakeUpByATimerIsAnInterruptAndOfACallATask) {
   } else {
     EXPECT_EQ(wakings.count("unknown"), wakings.size());
     EXPECT_EQ(calls.count("unknown"), calls.size());
+  }
+}
+
+// The handlers of devices are not waited for: a machine may have no device that is in use.
+TEST(Context, OfInterruptsIsHardOrSoft) {
+  const std::string soft = "irq:softirq_entry", timer = "timer:hrtimer_expire_entry",
+                    device = "irq:irq_handler_entry";
+  Daemon daemon;
+  Stream stream(daemon);
+  daemon.enable({soft, timer, device});
+  const auto happened = [&](const std::string& event) {
+    return daemon.event_status(event)["recorded"].get<uint64_t>() != 0;
+  };
+  EXPECT_TRUE(eventually([&] { return happened(soft) && happened(timer); }));
+  const Trace trace = stream.finish();
+  const auto of_soft = contexts_of(trace.events(soft)), of_timer = contexts_of(trace.events(timer)),
+             of_device = contexts_of(trace.events(device));
+  ASSERT_FALSE(of_soft.empty());
+  ASSERT_FALSE(of_timer.empty());
+  const std::string status = daemon.ctl_ok({"status"});
+  if (kernel_knows()) {
+    EXPECT_EQ(of_soft.count("softirq"), of_soft.size());
+    EXPECT_GT(of_timer.count("hardirq"), 0U);
+    for (const auto& contexts : {of_timer, of_device})
+      EXPECT_EQ(contexts.count("hardirq") + contexts.count("softirq"), contexts.size());
+    EXPECT_THAT(status, Not(HasSubstr("contexts of events")));
+  } else {
+    for (const auto& contexts : {of_soft, of_timer, of_device})
+      EXPECT_EQ(contexts.count("unknown"), contexts.size());
+    EXPECT_THAT(status, HasSubstr("not available: contexts of events"));
   }
 }
 
