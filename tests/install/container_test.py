@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -121,6 +122,26 @@ class Examples(unittest.TestCase):
         policy = objects["NetworkPolicy"]["spec"]
         self.assertEqual(policy["podSelector"]["matchLabels"], spec["metadata"]["labels"])
         self.assertEqual([each["port"] for each in policy["ingress"][0]["ports"]], [port["name"]])
+
+
+    def test_agree_with_the_units_and_the_default_configuration(self):
+        source = containers.SOURCE
+        version = re.search(r"^project\(ktraced VERSION ([0-9.]+) ", (source / "CMakeLists.txt").read_text(), re.M).group(1)
+        pod = kubernetes_objects()["DaemonSet"]["spec"]["template"]["spec"]
+        service, = containers.yaml.safe_load((containers.EXAMPLES / "compose.yaml").read_text())["services"].values()
+        self.assertEqual({service["image"], *(each["image"] for each in pod["initContainers"]),
+                          *(each["image"] for each in pod["containers"] if each["name"] == "ktraced")}, {f"ktraced:{version}"})
+        config = json.loads(re.sub("//.*", "", (source / "configs/ktraced.json").read_text()))
+        self.assertEqual(config["control"]["socket"], f"/{SOCKET}")
+        for container in (docker_command(), compose(), kubernetes()):
+            writable = {path for path, (_, read_only) in container.mounts.items() if not read_only}
+            for path in (config["control"]["socket"], config["flight"]["directory"], config["bpffs"]):
+                self.assertTrue(writable & set(map(str, pathlib.Path(path).parents)), path)
+        # Its configuration is read beside the file that the image begins with.
+        self.assertIn(f"{kubernetes().command[-1].removesuffix('.json')}.conf.d", kubernetes().mounts)
+        port = re.search(r"^ListenStream=\S+:(\d+)$", (source / "configs/ktraced-metrics.socket.in").read_text(), re.M).group(1)
+        forwarder, = (each for each in pod["containers"] if each["name"] == "metrics")
+        self.assertEqual(str(forwarder["ports"][0]["containerPort"]), port)
 
 
 class Root:
