@@ -104,14 +104,15 @@ std::vector<ConfigSpan> paused_in(const std::vector<TimeWindow>& gaps,
   };
   std::vector<ConfigSpan> paused = spans;
   for (const TimeWindow& gap : gaps) {
-    const uint64_t end_ns = gap.end_ns + 1;
+    const uint64_t after_ns = gap.end_ns + 1;
     std::erase_if(paused, [&](const ConfigSpan& span) {
-      return span.begin_ns >= gap.begin_ns && span.begin_ns <= end_ns;
+      return span.begin_ns >= gap.begin_ns && span.begin_ns <= after_ns;
     });
     paused.push_back(
-        {.begin_ns = gap.begin_ns, .end_ns = end_ns, .config = config_at(gap.begin_ns)});
+        {.begin_ns = gap.begin_ns, .end_ns = gap.end_ns, .config = config_at(gap.begin_ns)});
     paused.back().config.running = false;
-    paused.push_back({.begin_ns = end_ns, .end_ns = end_ns, .config = config_at(end_ns)});
+    // Resumed in the gap, so that what happens in the nanosecond after it is after that.
+    paused.push_back({.begin_ns = gap.end_ns, .end_ns = after_ns, .config = config_at(after_ns)});
   }
   std::ranges::stable_sort(paused, {}, &ConfigSpan::begin_ns);
   return paused;

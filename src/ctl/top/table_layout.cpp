@@ -13,7 +13,7 @@ constexpr size_t kGap = 2;                     // between two columns
 constexpr size_t kNameMin = 8, kNameMax = 60;  // columns of the first column
 constexpr size_t kTextMax = 24;                // of other texts
 
-// The width of a column that shows its title, with a mark, and all of its cells.
+// The width of a column that shows its title, with a mark, and its cells in full.
 size_t full_width(const TopTable& table, size_t column) {
   size_t width = text_columns(table.columns[column].title) + 1;
   for (const TopRow& row : table.rows) width = std::max(width, text_columns(row[column].text));
@@ -27,8 +27,8 @@ size_t usual_width(const TopTable& table, size_t column) {
   return std::min(width, most);
 }
 
-// Of the columns that fit into `columns`. The first one gives way before others
-// are left out. A text in the last one takes the room that is left.
+// The widths of the columns that fit into `columns`. The first one gives way before others are left
+// out. A text in the last one takes the room that is left.
 std::vector<size_t> widths_of(const TopTable& table, size_t columns) {
   std::vector<size_t> widths;
   size_t others = 0;

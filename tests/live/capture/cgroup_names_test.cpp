@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "bpf/metadata_records.h"
+#include "bpf/records.h"
 #include "harness/client/process_rows.h"
 #include "harness/client/stream.h"
 #include "harness/machine/cgroups.h"

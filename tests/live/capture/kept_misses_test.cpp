@@ -104,9 +104,11 @@ class SessionMisses : public testing::Test {
     return manifest_of(daemon.call("snapshot.take")["path"].get<std::string>());
   }
 
-  // Without catchers, which would record most of them.
+  // Without catchers, which would record most of them; and without the calls, which would overwrite
+  // the time of the misses.
   static json config() {
     json config = flight_config();
+    config["events"] = {{"process", true}};
     config["exact"] = {{"kmem", false}};
     return config;
   }

@@ -228,8 +228,9 @@ bool rules_are_healthy(const json& rules) {
 // The queries of the dashboard, with values for its variables as Grafana puts them in.
 std::vector<std::string> dashboard_queries() {
   std::ifstream file(KTRACED_SOURCE_DIR "/docs/examples/ktraced-grafana.json");
+  const json dashboard = json::parse(file);
   std::vector<std::string> queries;
-  for (const json& panel : json::parse(file)["panels"])
+  for (const json& panel : dashboard["panels"])
     for (const json& target : panel["targets"]) {
       const std::string query = std::regex_replace(target["expr"].get<std::string>(),
                                                    std::regex(R"(\$__rate_interval)"), "1m");
