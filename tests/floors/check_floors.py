@@ -6,7 +6,8 @@
 
 The rules are in docs/architecture.md: includes only go down, the two pillars (daemon,
 ctl) never see each other's floors, of bpf/ the C++ side sees three headers only, and no
-files include each other in a circle.
+files include each other in a circle. A type of a header has a name of its own: the
+floors are linked together, and in one namespace.
 """
 import os
 import re
@@ -36,6 +37,8 @@ GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_
 ROW = re.compile(r"^\| \**`([a-z_/]+)`\** \|([^|]*)\|([^|]*)\|$", re.MULTILINE)
 TABLE = "docs/architecture.md"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+# A type that is defined at the beginning of a line, so in the namespace of all floors.
+TYPE = re.compile(r"^(?:class|struct|enum(?: class)?) (\w+)(?: final)?(?: : ?[^;{]*)?(?: \{|,?$)", re.MULTILINE)
 SOURCES = (".h", ".hpp", ".c", ".cpp")
 
 
@@ -146,6 +149,17 @@ def circles(graph):
     return found
 
 
+def types_with_one_name(root):
+    """Types that two headers of src/ define with the same name."""
+    first = {}
+    for path in sources(root):
+        if place(path) == "bpf" or not path.endswith(".h"):
+            continue
+        for name in TYPE.findall((root / path).read_text()):
+            if first.setdefault(name, path) != path:
+                yield f"{path}: {name} is a type of {first[name]} too"
+
+
 def breaches(root):
     """All breaches as lines of text."""
     graph, problems = {}, []
@@ -164,6 +178,7 @@ def breaches(root):
             if problem:
                 problems.append(f'{path}: #include "{name}": {problem}')
     problems += breaches_of_size(root, rooms)
+    problems += types_with_one_name(root)
     problems += ["a circle: " + " -> ".join(circle) for circle in circles(graph)]
     return problems
 

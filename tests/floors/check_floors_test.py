@@ -105,6 +105,15 @@ class CheckFloors(unittest.TestCase):
     def test_angle_brackets_do_not_hide_an_include(self):
         self.assert_one_breach("go in", src__daemon__x_dot_cpp="#include <decoders/json.h>\n")
 
+    def test_types_of_two_headers_have_two_names(self):
+        self.assert_one_breach("src/schema/schema.h: Error is a type of src/base/error.h too",
+                               src__base__error_dot_h="struct Error {\n};\n",
+                               src__schema__schema_dot_h="class Error final : public Base {\n};\n")
+
+    def test_a_type_may_be_declared_in_many_headers(self):
+        self.assertEqual(self.breaches_with(src__base__error_dot_h="struct Error {\n};\n",
+                                            src__schema__schema_dot_h="struct Error;\n"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

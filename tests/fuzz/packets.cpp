@@ -47,7 +47,7 @@ class Metadata {
 
  private:
   NameTable names_;
-  ConfigReader configs_;
+  ConfigRecordReader configs_;
   NameLog log_;
   Schema schema_;
 };

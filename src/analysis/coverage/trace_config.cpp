@@ -40,7 +40,7 @@ constexpr std::string_view kIdleComm = "swapper/";
 
 }  // namespace
 
-TaskFilter::Side TaskFilter::Side::of(const json& side) {
+RecordedFilter::Side RecordedFilter::Side::of(const json& side) {
   return {.pids = numbers_at(side, "pid"),
           .uids = numbers_at(side, "uid"),
           .follow = numbers_at(side, "follow"),
@@ -48,12 +48,12 @@ TaskFilter::Side TaskFilter::Side::of(const json& side) {
           .cgroups = texts_at(side, "cgroup")};
 }
 
-bool TaskFilter::Side::any() const {
+bool RecordedFilter::Side::any() const {
   return !pids.empty() || !uids.empty() || !follow.empty() || !comms.empty() || !cgroups.empty();
 }
 
-std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
-                                             Match in_tree) const {
+std::vector<Match> RecordedFilter::Side::matches(uint32_t tid, const TaskName* task,
+                                                 Match in_tree) const {
   const bool idle = tid == 0;
   const bool known = idle || task != nullptr;
   const uint32_t process = task != nullptr ? task->tgid : tid;
@@ -76,23 +76,23 @@ std::vector<Match> TaskFilter::Side::matches(uint32_t tid, const TaskName* task,
   return matches;
 }
 
-TaskFilter TaskFilter::of(const json& filter) {
-  TaskFilter made;
+RecordedFilter RecordedFilter::of(const json& filter) {
+  RecordedFilter made;
   made.include_ = Side::of(filter);
   made.exclude_ = Side::of(member(filter, "exclude"));
   return made;
 }
 
-std::optional<bool> TaskFilter::matches(uint32_t tid, const TaskName* task) const {
+std::optional<bool> RecordedFilter::matches(uint32_t tid, const TaskName* task) const {
   return matches(include_.matches(tid, task), exclude_.matches(tid, task));
 }
 
-std::optional<bool> TaskFilter::child_matches(uint32_t tid, const TaskName* task) const {
+std::optional<bool> RecordedFilter::child_matches(uint32_t tid, const TaskName* task) const {
   return matches(include_.matches(tid, task, true), exclude_.matches(tid, task, false));
 }
 
-std::optional<bool> TaskFilter::matches(const std::vector<std::optional<bool>>& included,
-                                        const std::vector<std::optional<bool>>& excluded) {
+std::optional<bool> RecordedFilter::matches(const std::vector<std::optional<bool>>& included,
+                                            const std::vector<std::optional<bool>>& excluded) {
   auto any = [](const std::vector<Match>& matches, Match match) {
     return std::ranges::find(matches, match) != matches.end();
   };
@@ -106,7 +106,7 @@ TraceConfig TraceConfig::of(const json& config) {
   TraceConfig parsed{.running = member(config, "state") != json("paused"),
                      .events = enabled_in(config),
                      .syscalls = set_at(config, "syscalls_only"),
-                     .filter = TaskFilter::of(filter)};
+                     .filter = RecordedFilter::of(filter)};
   // Old and new filters use different names.
   for (const char* key : {"syscall", "syscalls_only"}) parsed.syscalls.merge(set_at(filter, key));
   return parsed;

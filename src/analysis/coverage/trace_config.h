@@ -16,12 +16,12 @@
 namespace ktraced {
 
 // The active filter, as far as a reader can evaluate it.
-class TaskFilter {
+class RecordedFilter {
  public:
-  TaskFilter() = default;
+  RecordedFilter() = default;
   // Reads the format of the daemon and of manifests. Anything else is a filter that accepts
   // everything.
-  static TaskFilter of(const nlohmann::json& filter);
+  static RecordedFilter of(const nlohmann::json& filter);
 
   // True if some tasks are rejected.
   [[nodiscard]] bool any() const { return include_.any() || exclude_.any(); }
@@ -35,7 +35,7 @@ class TaskFilter {
   // matches.
   [[nodiscard]] bool one_of_two_matches() const { return !include_.any() || !exclude_.any(); }
 
-  bool operator==(const TaskFilter&) const = default;
+  bool operator==(const RecordedFilter&) const = default;
 
  private:
   // The conditions that are set. A task must match all of them (include) or none (exclude).
@@ -74,7 +74,7 @@ struct TraceConfig {
   bool running = true;                          // not paused
   std::optional<std::set<std::string>> events;  // enabled; nothing: unknown
   std::set<std::string> syscalls;               // only these; empty: all
-  TaskFilter filter;
+  RecordedFilter filter;
   // Hits of these may be missing without a loss: the kernel may have skipped some. A report on a
   // stream learns only at its end whether it has.
   std::set<std::string> missed;

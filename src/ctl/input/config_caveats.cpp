@@ -65,7 +65,7 @@ class Times {
 std::vector<uint64_t> filter_changes(std::span<const ConfigSpan> spans) {
   std::vector<uint64_t> times;
   for (size_t i = 1; i < spans.size(); ++i) {
-    const TaskFilter &before = spans[i - 1].config.filter, &after = spans[i].config.filter;
+    const RecordedFilter &before = spans[i - 1].config.filter, &after = spans[i].config.filter;
     if (before.any() && after.any() && before != after) times.push_back(spans[i].begin_ns);
   }
   return times;

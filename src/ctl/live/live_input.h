@@ -50,7 +50,7 @@ class LiveInput : public ReportInput {
   LiveSource source_;
   Schema schema_;  // grows with the stream
   NameTable names_;
-  ConfigReader config_reader_;
+  ConfigRecordReader config_reader_;
   RemoteSymbols symbols_;
   SessionCounts counts_;
   nlohmann::json configs_;  // the trace configs, in the format of manifests

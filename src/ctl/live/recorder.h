@@ -59,7 +59,7 @@ class Recorder {
   std::vector<std::string> problems_;
   std::map<std::string, uint64_t> missed_;
   std::optional<std::map<std::string, uint64_t>> filtered_;
-  ConfigReader config_reader_;
+  ConfigRecordReader config_reader_;
   nlohmann::json config_;  // trace config with its changes; null: not received
   uint64_t complete_until_ = 0;
 };

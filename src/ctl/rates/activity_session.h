@@ -49,7 +49,7 @@ class ActivitySession {
   LiveSource source_;
   Schema schema_;  // grows with the stream
   NameTable names_;
-  ConfigReader config_reader_;
+  ConfigRecordReader config_reader_;
   SessionCounts counts_;
   std::vector<Selection> selections_;
   SourceSelector selector_;

@@ -79,7 +79,7 @@ std::vector<std::byte> config_records(const json& config, uint64_t ts) {
   return records;
 }
 
-std::optional<json> ConfigReader::take(RecordView record) {
+std::optional<json> ConfigRecordReader::take(RecordView record) {
   const bool part = record.id() == METADATA_config_part;
   if (!part && record.id() != METADATA_config) return std::nullopt;
   if (record.ts() != ts_) parts_.clear();

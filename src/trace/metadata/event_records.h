@@ -28,7 +28,7 @@ const Event* learn_event(Schema& schema, RecordView record);
 [[nodiscard]] std::vector<std::byte> config_records(const nlohmann::json& config, uint64_t ts);
 
 // Reads the configs in the metadata records of a stream.
-class ConfigReader {
+class ConfigRecordReader {
  public:
   static constexpr size_t kMaxBytes = size_t{4} << 20;  // of one config, as text
 

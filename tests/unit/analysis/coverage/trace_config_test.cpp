@@ -16,15 +16,15 @@ using nlohmann::json;
 constexpr auto kYes = std::optional(true), kNo = std::optional(false);
 
 // Thread 3352 of process 3350 is bash, of user 0; 812 is nginx.
-class TaskFilterTest : public DecoderTest {
+class RecordedFilterTest : public DecoderTest {
  protected:
   std::optional<bool> matches(const char* filter, uint32_t tid) {
-    return TaskFilter::of(json::parse(filter)).matches(tid, names_.task_at(tid, kTs));
+    return RecordedFilter::of(json::parse(filter)).matches(tid, names_.task_at(tid, kTs));
   }
 };
 
-TEST_F(TaskFilterTest, IsAppliedAsFarAsTheTraceAllows) {
-  EXPECT_FALSE(TaskFilter::of({}).any());
+TEST_F(RecordedFilterTest, IsAppliedAsFarAsTheTraceAllows) {
+  EXPECT_FALSE(RecordedFilter::of({}).any());
   EXPECT_EQ(matches("{}", 812), kYes);
   EXPECT_EQ(matches(R"({"pid":[3350]})", 3352), kYes) << "by process";
   EXPECT_EQ(matches(R"({"pid":[3352]})", 3352), kYes) << "by thread";

@@ -184,7 +184,7 @@ TEST(ConfigRecord, RoundTrips) {
   const RecordView record(bytes.data());
   EXPECT_EQ(record.ts(), 77U);
   EXPECT_EQ(bytes.size() % 8, 0U);
-  EXPECT_EQ(ConfigReader().take(record), config);
+  EXPECT_EQ(ConfigRecordReader().take(record), config);
   Schema schema;
   EXPECT_EQ(learn_event(schema, record), nullptr);
 }
@@ -193,7 +193,7 @@ TEST(ConfigRecord, OmitsEventsThatDoNotFit) {
   nlohmann::json config = {{"state", "paused"}};
   for (int i = 0; i < 20'000; ++i) config["events"].push_back("event");
   const auto bytes = config_records(config, 1);
-  const auto read = ConfigReader().take(RecordView(bytes.data()));
+  const auto read = ConfigRecordReader().take(RecordView(bytes.data()));
   ASSERT_TRUE(read);
   EXPECT_EQ((*read)["state"], "paused");
   EXPECT_FALSE(read->contains("events"));
@@ -209,7 +209,7 @@ nlohmann::json large_config() {
 TEST(ConfigRecord, OfTheLargestFilterHasParts) {
   const nlohmann::json config = large_config();
   const auto bytes = config_records(config, 77);
-  ConfigReader reader;
+  ConfigRecordReader reader;
   std::vector<std::optional<nlohmann::json>> read;
   for (size_t at = 0; at < bytes.size();) {
     const RecordView record(bytes.data() + at);
@@ -227,7 +227,7 @@ TEST(ConfigRecord, OfTheLargestFilterHasParts) {
 TEST(ConfigRecord, WithoutItsFirstPartIsNone) {
   const auto bytes = config_records(large_config(), 77);
   const RecordView first(bytes.data());
-  ConfigReader reader;
+  ConfigRecordReader reader;
   for (size_t at = first.bytes().size(); at < bytes.size();) {
     const RecordView record(bytes.data() + at);
     EXPECT_EQ(reader.take(record), std::nullopt);
