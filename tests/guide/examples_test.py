@@ -46,8 +46,12 @@ BEFORE = {
     "ktracectl snapshot take alert --reason 'latency alert'": "until [ $(wc -l <killed) -ge 3 ]; do sleep 0.1; done",
     "ktraced --config bad.json --check-config": r'''printf '{\n"flihgt": {}}' >bad.json''',
     "grep output /etc/ktraced/ktraced.json": OUTPUT_ON,
-    "ktracectl status | grep recording": "until [ $(ls output | wc -l) -ge 4 ]; do "
-                                         "many_calls if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null; done",
+    # Until a trace is being written, beside three finished ones, and nothing is left in the rings.
+    "ktracectl status | grep recording":
+        "until many_calls if=/dev/zero of=/dev/null bs=1 count=2000 2>/dev/null; "
+        "until s=$(ktracectl status | grep 'recording to'); sleep 0.2; "
+        "[ \"$s\" = \"$(ktracectl status | grep 'recording to')\" ]; do :; done; "
+        "echo \"$s\" | grep -q ': stream-[0-9-]*, .* 4 of 4 traces'; do :; done",
     "ktracectl events": OUTPUT_OFF,
 }
 EXIT_CODES = {"ktraced --config bad.json --check-config": 78}
