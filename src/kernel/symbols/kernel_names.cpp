@@ -239,8 +239,8 @@ void KernelNames::add_all(uint64_t ns, History& history) const {
   add_cgroups(ns, history);
 }
 
-// The history is read last: a group that is removed meanwhile is in the table of the existing ones,
-// or in the history by then.
+// The history is read after the table of the groups that exist, so that a group which is removed
+// during this is in one of them.
 void KernelNames::add_cgroups(uint64_t ns, History& history) const {
   history.unkept_cgroups = std::atomic_ref(control_.unkept_cgroups).load();
   for_each_element<uint64_t, rec_metadata_cgroup>(cgroups_map_,

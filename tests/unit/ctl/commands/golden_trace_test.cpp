@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ctl/commands/commands.h"
 #include "ctl/reports/report.h"
 #include "trace/directory/trace_reader.h"
 #include "unit/support/babeltrace.h"
 #include "unit/support/golden.h"
+#include "unit/support/lines.h"
 #include "unit/support/schema.h"
 #include "unit/support/trace_directory.h"
 
@@ -37,13 +37,6 @@ std::string shown(const fs::path& trace, OutputFormat format, bool names = false
   ::testing::internal::GetCapturedStderr();
   EXPECT_TRUE(result) << result.error().message;
   return text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 TEST(GoldenTrace, IsShownUnchanged) {

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "ctl/command_line/command_line.h"
 #include "ctl/views/views.h"
 #include "unit/ctl/command_line/command_line_fixture.h"
+#include "unit/support/lines.h"
 
 namespace ktraced {
 namespace {
@@ -197,13 +197,6 @@ TEST(SnapshotListView, ShowsWhichSnapshotIsBeforeEachIfAnyHasOne) {
       "three  2026-11-21 09:23:38  1.000000  3.500000  165,592  8.241 MiB  complete  one\n");
 }
 
-std::vector<std::string> table_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
   json list = json::array();
   for (const char letter : {'a', 'b', 'c'}) {
@@ -216,7 +209,7 @@ TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
     each["previous"] = std::string(60, 'p');
     list.push_back(each);
   }
-  const auto lines = table_lines(snapshot_list_view({{"snapshots", list}}, {}, Colours(false)));
+  const auto lines = test::lines_of(snapshot_list_view({{"snapshots", list}}, {}, Colours(false)));
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_THAT(lines, testing::Each(testing::SizeIs(testing::Le(120U))));
   EXPECT_TRUE(lines.front().ends_with("PREVIOUS"));
@@ -227,11 +220,11 @@ TEST(SnapshotListView, FitsIntoATerminalOf120ColumnsWithAllColumns) {
 TEST(SnapshotListView, OnlyThePreviousSnapshotIsBeyondATerminalOf80Columns) {
   json first = snapshot("one", json::array()), second = snapshot("two", {"lost"});
   const auto without =
-      table_lines(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+      test::lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
   EXPECT_THAT(without, testing::Each(testing::SizeIs(testing::Le(80U))));
   second["previous"] = "a-long-name";
   const auto with =
-      table_lines(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
+      test::lines_of(snapshot_list_view({{"snapshots", {first, second}}}, {}, Colours(false)));
   ASSERT_EQ(with.size(), without.size());
   for (size_t i = 0; i < with.size(); ++i) EXPECT_TRUE(with[i].starts_with(without[i])) << with[i];
   EXPECT_TRUE(with.back().ends_with("a-long-name"));

@@ -5,15 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
-#include <sstream>
 
 #include "base/text/option_messages.h"
 #include "ctl/command_line/command_line.h"
+#include "unit/support/lines.h"
 
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
+using test::lines_of;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
@@ -38,13 +39,6 @@ json answer_of_daemon(std::string_view method, const json& params) {
   if (method == "probe.list")
     return {{"probes", {{{"event", "kprobes:open"}, {"definition", "p:kprobes/open f"}}}}};
   return {};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 // What is offered, without descriptions.

@@ -6,6 +6,7 @@
 
 #include "trace/metadata/lost_names.h"
 #include "unit/ctl/reports/report_fixture.h"
+#include "unit/support/lines.h"
 
 namespace ktraced::test {
 namespace {
@@ -30,12 +31,7 @@ class ProcessReportTest : public ReportTest {
          .begin_ns = kStart,
          .end_ns = 2 * kSecond});
   }
-  std::vector<std::string> lines() const {
-    std::vector<std::string> lines;
-    std::istringstream in(out_);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  }
+  std::vector<std::string> lines() const { return lines_of(out_); }
 };
 
 TEST_F(ProcessReportTest, HasOriginsAndEnds) {

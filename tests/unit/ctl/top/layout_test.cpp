@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ctl/rates/activity_rates.h"
+#include "ctl/rates/rates.h"
 #include "ctl/top/column_text.h"
 
 namespace ktraced {
@@ -187,49 +189,28 @@ TEST_F(TopLayout, ShowsASecondTableAndTheLastRatesOnTwoHundred50) {
   EXPECT_EQ(waiting[3].find("EVENT "), 101U);
 }
 
-// The tables of all views, each with more rows than a screen of 50 lines.
+// A table with more rows than a screen of 50 lines, each with these texts.
+TopTable filled(TopTable table, std::initializer_list<std::string_view> texts) {
+  EXPECT_EQ(table.columns.size(), texts.size());
+  TopRow row;
+  for (const std::string_view text : texts) row.push_back(text_cell(text));
+  table.rows.assign(60, row);
+  return table;
+}
+
 std::vector<std::pair<TopView, TopTable>> tables_of_all_views() {
-  const auto filled = [](std::initializer_list<TopColumn> columns,
-                         std::initializer_list<std::string_view> texts) {
-    TopTable table{.columns = columns, .rows = {}};
-    TopRow row;
-    for (const std::string_view text : texts) row.push_back(text_cell(text));
-    table.rows.assign(60, row);
-    return table;
-  };
+  const auto of_activity = [](TopView view) { return ActivityRates::of(view, 0)->take(0, 1); };
   return {
-      {TopView::events,
-       filled({{.title = "EVENT", .is_text = true},
-               {.title = "HITS/S"},
-               {.title = "RECORDED/S"},
-               {.title = "FILTERED/S"},
-               {.title = "DROPPED/S"},
-               {.title = "MISSED/S"}},
-              {"sched_migrate_task", "1,234,567", "1,234,567", "123,456", "12,345", "1.5"})},
+      {TopView::events, filled(events_table({}, {}), {"sched_migrate_task", "1,234,567",
+                                                      "1,234,567", "123,456", "12,345", "1.5"})},
       {TopView::processes,
-       filled({{.title = "PROCESS", .is_text = true},
-               {.title = "EVENTS/S"},
-               {.title = "SHARE"},
-               {.title = "CPU %"},
-               {.title = "PID"},
-               {.title = "COMMAND", .is_text = true}},
+       filled(of_activity(TopView::processes),
               {"a-name-of-fifte", "1,234,567", "100.0 %", "6400.0", "4194303",
                "/usr/bin/python3 -m http.server --directory /srv/files --bind 127.0.0.1 8080"})},
-      {TopView::calls,
-       filled({{.title = "SYSTEM CALL", .is_text = true},
-               {.title = "CALLS/S"},
-               {.title = "ERRORS/S"},
-               {.title = "MEAN TIME"},
-               {.title = "TIME/S"}},
-              {"rt_sigtimedwait_time32", "1,234,567", "123,456", "123.4 ms", "64.00 s"})},
+      {TopView::calls, filled(of_activity(TopView::calls), {"rt_sigtimedwait_time32", "1,234,567",
+                                                            "123,456", "123.4 ms", "64.00 s"})},
       {TopView::sessions,
-       filled({{.title = "SESSION", .is_text = true},
-               {.title = "EVENTS/S"},
-               {.title = "FILTERED/S"},
-               {.title = "LOST/S"},
-               {.title = "STATE", .is_text = true},
-               {.title = "SINK", .is_text = true},
-               {.title = "OWNER", .is_text = true}},
+       filled(sessions_table({}, {}),
               {"recorder", "1,234,567", "123,456", "12,345", "recording", "flight", "4194303"})},
   };
 }
