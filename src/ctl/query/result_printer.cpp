@@ -5,18 +5,13 @@
 #include <cmath>
 #include <utility>
 
+#include "ctl/terminal/table.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
 namespace {
 
 constexpr std::string_view kNull = "NULL";
-
-// Characters of valid UTF-8: its bytes without continuation bytes.
-size_t width_of(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
 
 void append_hex(std::string_view bytes, TextBuffer& out) {
   for (const char byte : bytes) out.append_hex(static_cast<unsigned char>(byte), 2);
@@ -94,7 +89,7 @@ void ResultPrinter::add_cells(const ResultRow& row) {
     cell.text = type == Type::null    ? std::string(kNull)
                 : type == Type::bytes ? literal_of(row.text(i))
                                       : printable(row.text(i));
-    cell.width = width_of(cell.text);
+    cell.width = text_columns(cell.text);
     cells.push_back(std::move(cell));
   }
   if (!widths_.empty()) return append_cells(cells, false);
@@ -107,7 +102,7 @@ void ResultPrinter::flush_table() {
   Cells heading;
   for (const std::string& name : columns_) {
     Cell cell{.text = printable(name)};
-    cell.width = width_of(cell.text);
+    cell.width = text_columns(cell.text);
     heading.push_back(std::move(cell));
   }
   for (size_t i = 0; i < heading.size(); ++i) {

@@ -12,6 +12,7 @@
 
 #include "base/text/plain_text.h"
 #include "ctl/terminal/output.h"
+#include "ctl/terminal/table.h"
 
 namespace ktraced {
 namespace {
@@ -25,14 +26,15 @@ constexpr std::string_view kPlainText = "\x1b[0m";
 
 // Bytes of the character, or of the escape sequence up to its letter, at the start of `text`.
 struct ScreenPiece {
-  size_t bytes = 1, columns = 1;
+  size_t bytes = 1, columns = 0;
 };
 ScreenPiece first_piece(std::string_view text) {
   if (text.starts_with("\x1b[")) {
     const size_t end = text.find_first_not_of("0123456789;", 2);
     return {.bytes = end == std::string_view::npos ? text.size() : end + 1, .columns = 0};
   }
-  return {.bytes = std::max<size_t>(utf8_length(text), 1)};
+  const size_t bytes = std::max<size_t>(utf8_length(text), 1);
+  return {.bytes = bytes, .columns = text_columns(text.substr(0, bytes))};
 }
 
 std::string cut_line(std::string_view line, size_t columns) {

@@ -2,6 +2,7 @@
 // Columns of text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -13,7 +14,16 @@
 
 namespace ktraced {
 
-// Rows of cells, padded to the width of their column. ASCII only: one byte is one column.
+// The columns of a terminal that a printable() text takes: a character may take two, or none.
+[[nodiscard]] size_t text_columns(std::string_view text);
+// The beginning of `text` that fits into `columns`; never a part of a character.
+[[nodiscard]] std::string cut_to(std::string_view text, size_t columns);
+// The text if it fits into `columns`, which are at least 3; else its beginning with "...".
+[[nodiscard]] std::string shortened_to(std::string_view text, size_t columns);
+// The text with exactly that many columns: cut, or filled with spaces on its right or left.
+[[nodiscard]] std::string filled_to(std::string_view text, size_t columns, bool right = false);
+
+// Rows of cells, padded to the width of their column.
 class Table {
  public:
   // Colours a padded cell for output.

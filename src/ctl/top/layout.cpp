@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/text/plain_text.h"
-#include "ctl/top/column_text.h"
+#include "ctl/terminal/table.h"
 
 namespace ktraced {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "ctl/top/column_text.h"
+#include "ctl/terminal/table.h"
 
 namespace ktraced {
 namespace {

@@ -78,19 +78,18 @@ size_t description_width(const json& events) {
   constexpr size_t kGap = 2, kStateWidth = 5, kWidthMin = 30;
   size_t name = 5, group = 5;  // the headings
   for (const json& event : events) {
-    name = std::max(name, text_at(event, "name").size());
-    group = std::max(group, text_at(event, "group").size());
+    name = std::max(name, text_columns(text_at(event, "name")));
+    group = std::max(group, text_columns(text_at(event, "group")));
   }
   const size_t before = name + kGap + group + kGap + kStateWidth + kGap;
   return kLineWidth - std::min(before, kLineWidth - kWidthMin);
 }
 
-// Truncates after a whole word.
-std::string cut_to(std::string text, size_t width) {
+std::string cut_after_word(const std::string& text, size_t width) {
   constexpr std::string_view kTruncated = " ...";
-  if (text.size() <= width) return text;
-  text.resize(width - kTruncated.size());
-  return text.substr(0, text.rfind(' ')).append(kTruncated);
+  if (text_columns(text) <= width) return text;
+  const std::string fits = cut_to(text, width - kTruncated.size());
+  return fits.substr(0, fits.rfind(' ')).append(kTruncated);
 }
 
 }  // namespace
@@ -109,7 +108,7 @@ std::string events_view(const json& answer, bool verbose, const Colours& colours
     table.add({{.text = text_at(event, "name")},
                {.text = text_at(event, "group")},
                state_cell(event, colours),
-               {.text = flag_at(event, "available") ? cut_to(whole, width) : whole}});
+               {.text = flag_at(event, "available") ? cut_after_word(whole, width) : whole}});
   }
   return table.text();
 }

@@ -34,13 +34,6 @@ std::string filter_words(const json& session) {
   return args.empty() ? "none" : fmt::format("{}", fmt::join(args, " "));
 }
 
-std::string short_filter(const json& session) {
-  constexpr std::string_view kTruncated = "...";
-  std::string text = filter_words(session);
-  if (text.size() <= kFilterWidth) return text;
-  return text.substr(0, kFilterWidth - kTruncated.size()).append(kTruncated);
-}
-
 // "pid 812 (uid 0)"; the daemon owns some sessions itself.
 std::string owner_text(const json& session) {
   const uint64_t pid = number_at(session, "pid");
@@ -107,7 +100,7 @@ std::string session_list_view(const json& answer, const Colours& colours) {
   for (const json& session : sessions) {
     std::vector<Table::Cell> row = session_row(session, colours);
     row.push_back({events_text(session, kEventsInList)});
-    row.push_back({short_filter(session)});
+    row.push_back({shortened_to(filter_words(session), kFilterWidth)});
     table.add(std::move(row));
   }
   return table.text();

@@ -20,14 +20,6 @@ using nlohmann::json;
 constexpr size_t kNameWidth = 30;
 constexpr size_t kListWidth = 120;
 
-// Truncated to `width` bytes. The text is already printable, so no escape sequence can be split.
-std::string cut_text(std::string text, size_t width) {
-  if (text.size() <= width) return text;
-  size_t end = width - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "...";
-}
-
 // "2026-07-31 14:22:33" in UTC, as in the names.
 std::string time_text(uint64_t realtime_ns) {
   if (realtime_ns == 0) return "-";
@@ -75,7 +67,7 @@ bool any_has_previous(const json& snapshots) {
 std::string previous_name(const json& snapshot, const std::string& above, size_t name_width) {
   const std::string previous = text_at(snapshot, "previous");
   if (previous.empty()) return "-";
-  return previous == above ? "above" : cut_text(printable(previous), name_width);
+  return previous == above ? "above" : shortened_to(printable(previous), name_width);
 }
 
 // `differs`: with the column for how far CPUs differ.
@@ -83,7 +75,7 @@ std::vector<Table::Cell> row_of(const json& snapshot, size_t name_width, bool di
                                 const Colours& colours) {
   const bool complete = flag_at(snapshot, "complete");
   const json& window = member(snapshot, "window");
-  std::vector<Table::Cell> row = {{cut_text(printable(text_at(snapshot, "name")), name_width)},
+  std::vector<Table::Cell> row = {{shortened_to(printable(text_at(snapshot, "name")), name_width)},
                                   {time_text(number_at(snapshot, "taken_realtime_ns"))},
                                   {seconds_text(number_at(window, "begin_ns")), true},
                                   {seconds_text(number_at(window, "end_ns")), true}};
@@ -162,9 +154,10 @@ std::string details_text(const json& snapshot) {
 
 std::string unreadable_text(const json& snapshot) {
   if (!flag_at(snapshot, "unreadable")) return "";
-  return cut_text(printable(fmt::format("unreadable: {}",
-                                        fmt::join(texts_at(snapshot, "incomplete_because"), "; "))),
-                  kListWidth) +
+  return shortened_to(
+             printable(fmt::format("unreadable: {}",
+                                   fmt::join(texts_at(snapshot, "incomplete_because"), "; "))),
+             kListWidth) +
          "\n";
 }
 
@@ -194,7 +187,7 @@ size_t fitting_name_width(const json& snapshots) {
   const std::string text = table_text(snapshots, kNameWidth, Colours(false));
   size_t longest = 0;
   for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
-    longest = std::max(longest, end - at);
+    longest = std::max(longest, text_columns(std::string_view(text).substr(at, end - at)));
   return kNameWidth - std::min(kNameWidth * 2 / 3, longest - std::min(longest, kListWidth));
 }
 

@@ -59,6 +59,10 @@ TEST_F(Query, PrintsATable) {
   EXPECT_EQ(run({.sql = "SELECT char(27) || '[31m' AS x"}), "x\n\\x1b[31m\n");
 }
 
+TEST_F(Query, AlignsCharactersOfTwoColumns) {
+  EXPECT_EQ(run({.sql = "SELECT '\xe6\xbc\xa2' AS x, 1 AS y"}), "x   y\n\xe6\xbc\xa2  1\n");
+}
+
 TEST_F(Query, SaysWhatIsMissingInTheTracesBehindTheResultOnly) {
   const std::vector<std::string> incomplete = {kRecorded / "6.12-strings"};
   EXPECT_EQ(run({.directories = incomplete, .sql = "SELECT count(*) AS losses FROM losses"}),

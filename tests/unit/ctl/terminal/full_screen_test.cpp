@@ -41,6 +41,8 @@ TEST(FullScreen, CutsLinesBetweenCharacters) {
   EXPECT_THAT(screen_text("abcdef\n", 5, 4), HasSubstr("\x1b[Habcd\x1b[K"));
   EXPECT_THAT(screen_text("\xc3\xa9\xc3\xa9\xc3\xa9\n", 5, 2),
               HasSubstr("\x1b[H\xc3\xa9\xc3\xa9\x1b[K"));
+  EXPECT_THAT(screen_text("\xe6\xbc\xa2\xe6\xbc\xa2\n", 5, 3),
+              HasSubstr("\x1b[H\xe6\xbc\xa2\x1b[K"));
   EXPECT_THAT(screen_text("\x1b[1mabc\x1b[0mdef\n", 5, 4),
               HasSubstr("\x1b[H\x1b[1mabc\x1b[0md\x1b[0m\x1b[K"))
       << "colours have no width, and end with the line";

@@ -11,7 +11,7 @@
 
 #include "ctl/rates/activity_rates.h"
 #include "ctl/rates/rates.h"
-#include "ctl/top/column_text.h"
+#include "ctl/terminal/table.h"
 
 namespace ktraced {
 namespace {
