@@ -15,10 +15,10 @@
 #include "base/text/suggest.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
-#include "ctl/csv/report_csv.h"
 #include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
+#include "ctl/reports/report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
@@ -59,7 +59,7 @@ void add_top(CLI::App* sub, uint64_t& top) {
 // --csv and --table for a report of the kind that `report` has.
 void add_csv(CLI::App* sub, ReportCommand& report) {
   auto* csv = sub->add_flag("--csv", report.csv, "Print one table as comma-separated values");
-  const auto tables = csv_table_names(report.kind);
+  const auto tables = report_table_names(report.kind);
   sub->add_option(
          "--table", report.table,
          fmt::format("With --csv: {} (the default is {})", fmt::join(tables, ", "), tables.front()))

@@ -9,12 +9,12 @@
 #include <map>
 
 #include "base/text/json_access.h"
-#include "ctl/csv/report_csv.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/printing/output_format.h"
 #include "ctl/reports/file_report.h"
 #include "ctl/reports/kmem_report.h"
 #include "ctl/reports/process_report.h"
+#include "ctl/reports/report.h"
 #include "ctl/reports/sched_report.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
@@ -150,7 +150,7 @@ std::vector<Candidate> commands(const Cursor& cursor) {
 std::vector<Candidate> of_report(ValueKind value, const Cursor& cursor) {
   const auto kind = report_kind(cursor.command->get_name());
   if (!kind) return {};
-  return plain(value == ValueKind::tables ? csv_table_names(*kind) : sort_keys(*kind));
+  return plain(value == ValueKind::tables ? report_table_names(*kind) : sort_keys(*kind));
 }
 
 }  // namespace

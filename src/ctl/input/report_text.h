@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Building blocks for the text of reports.
+// The tables of reports as text and as CSV, and building blocks for the text around them.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,11 +56,102 @@ namespace ktraced {
   return duration_cell(number_at(latency, which));
 }
 // "12.3 %"; "-" of nothing.
-[[nodiscard]] inline Table::Cell share_cell(uint64_t part, uint64_t whole) {
-  if (whole == 0) return {"-", true};
-  return {fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole)),
-          true};
+[[nodiscard]] inline std::string share_text(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
+[[nodiscard]] inline Table::Cell share_cell(uint64_t part, uint64_t whole) {
+  return {share_text(part, whole), true};
+}
+
+// How a text shows a value. Only texts are on the left.
+enum class CellKind : uint8_t { text, number, count, loss, bytes, duration, latency, time };
+// What a text shows of a row, and of the report that it is from.
+using CellText = std::string (*)(const nlohmann::json& row, const nlohmann::json& report);
+
+// A column of a table whose rows are objects of JSON.
+struct TableColumn {
+  // The member of a row, and its name in CSV: "delay.p50_ns" of a member. Empty: not in CSV.
+  std::string_view key;
+  const char* title = nullptr;  // in texts; null: not there
+  CellKind kind = CellKind::text;
+  CellText cell = nullptr;  // instead of what a text shows of the member
+};
+
+// The columns by their kinds. CSV has the value of JSON: numbers without units, nothing for null.
+namespace columns {
+
+using Key = std::string_view;
+using Title = const char*;
+
+constexpr TableColumn text(Key key, Title title, CellText cell = nullptr) {
+  return {key, title, CellKind::text, cell};
+}
+// As it is: of a CPU, of a process.
+constexpr TableColumn number(Key key, Title title, CellText cell = nullptr) {
+  return {key, title, CellKind::number, cell};
+}
+// A time since boot, in seconds, before a column with the same by the wall clock.
+constexpr TableColumn time(Key key, Title title, CellText cell = nullptr) {
+  return {key, title, CellKind::time, cell};
+}
+// "1,234"
+constexpr TableColumn count(Key key, Title title) { return {key, title, CellKind::count}; }
+// A count, in red if there are any.
+constexpr TableColumn loss(Key key, Title title) { return {key, title, CellKind::loss}; }
+// "4 MiB"
+constexpr TableColumn bytes(Key key, Title title) { return {key, title, CellKind::bytes}; }
+// "1.235 ms"; "-" for null.
+constexpr TableColumn duration(Key key, Title title) { return {key, title, CellKind::duration}; }
+// A duration of latency_json(); "-" if that has no values.
+constexpr TableColumn latency(Key key, Title title) { return {key, title, CellKind::latency}; }
+
+}  // namespace columns
+
+using TableColumns = std::vector<TableColumn>;
+// Columns one behind the other: of each part, a column, several, or the key of one that only CSV
+// has.
+template <class... Parts>
+[[nodiscard]] TableColumns make_columns(const Parts&... parts) {
+  TableColumns all;
+  const auto add = [&all](const auto& part) {
+    using Part = std::remove_cvref_t<decltype(part)>;
+    if constexpr (std::is_same_v<Part, TableColumns>)
+      all.insert(all.end(), part.begin(), part.end());
+    else if constexpr (std::is_same_v<Part, TableColumn>)
+      all.push_back(part);
+    else
+      all.push_back({.key = part});
+  };
+  (add(parts), ...);
+  return all;
+}
+
+// Columns that only CSV has: "pid,comm".
+[[nodiscard]] inline TableColumns csv_columns(std::string_view keys) {
+  TableColumns all;
+  for (const auto key : std::views::split(keys, ','))
+    all.push_back({.key = std::string_view(key.begin(), key.end())});
+  return all;
+}
+
+// A table of a report.
+struct ReportTable {
+  std::string_view name;  // the report's member: a list, {"rows":[…],"of":N}, or rows by name
+  TableColumns columns;
+  bool even_if_empty = false;  // texts have its headings if there are no rows
+};
+
+// The headings, and a line for each of `rows`, which are a list in `report`.
+[[nodiscard]] std::string table_text(std::span<const TableColumn> columns,
+                                     const nlohmann::json& rows, const nlohmann::json& report,
+                                     const Colours& colours);
+// A table of lists, with the number of rows omitted, and an empty line.
+[[nodiscard]] std::string section_text(const ReportTable& table, const nlohmann::json& report,
+                                       const Colours& colours);
+// A line with the names of the columns, and a line for each row. Values are those of the JSON:
+// numbers without units, nothing for null. Control characters are shown as \xNN.
+[[nodiscard]] std::string table_csv(const ReportTable& table, const nlohmann::json& report);
 
 // The members of {NAME: {"events":N,…}} by their number `by`, the largest first, and of equals by
 // their events; by name if they have no such number. They refer to `rows`.

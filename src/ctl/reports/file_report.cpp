@@ -133,6 +133,25 @@ class FileTables {
 
 }  // namespace
 
+const std::vector<ReportTable>& file_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"paths", csv_columns("path,role,relative_to,cut,unreadable,calls,opens,failed,uncertain,"
+                            "errors,time.count,time.total_ns,time.mean_ns,time.max_ns,processes,"
+                            "others")},
+      {"failures", csv_columns("path,role,relative_to,cut,unreadable,pid,tid,comm,start_ns,syscall,"
+                               "error,count,last_ns,others")},
+      {"processes",
+       csv_columns("pid,tid,comm,start_ns,calls,opens,failed,uncertain,errors,time.count,"
+                   "time.total_ns,time.mean_ns,time.max_ns,paths,others")},
+      {"process_paths",
+       csv_columns("pid,tid,comm,start_ns,path,role,relative_to,cut,unreadable,calls,"
+                   "opens,failed,uncertain,errors,time.count,time.total_ns,time.mean_ns,"
+                   "time.max_ns,others")},
+      {"calls", csv_columns("syscall,calls,opens,failed,uncertain,errors,time.count,time.total_ns,"
+                            "time.mean_ns,time.max_ns,others")}};
+  return kTables;
+}
+
 std::vector<std::string> file_sort_keys() {
   std::vector<std::string> keys;
   for (const auto& [key, value] : kFileKeys) keys.emplace_back(key);

@@ -8,7 +8,7 @@
 
 #include "analysis/reports/file_analysis.h"
 #include "ctl/input/options.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
@@ -19,6 +19,8 @@ namespace ktraced {
 inline const std::vector<std::string> kFileNeeds = {"sys_enter", "sys_exit", "sys_enter_string",
                                                     "sys_exit_string"};
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& file_tables();
 // The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json file_report(const FileAnalysis& analysis, const CallPaths& calls,
                                          const ReportCommand& command);

@@ -9,6 +9,7 @@
 
 #include "analysis/coverage/actor.h"
 #include "ctl/reports/actor_json.h"
+#include "ctl/terminal/bars.h"
 
 namespace ktraced {
 namespace {
@@ -140,6 +141,105 @@ json ages_json(const KmemAnalysis& analysis) {
   return ages;
 }
 
+std::string site_label(const json& row) {
+  return printable(row.contains("symbol") ? text_at(row, "symbol") : text_at(row, "call_site"));
+}
+
+// "0", "0 (1 requested)"; "?" if it is not known where the memory is.
+std::string node_label(const json& row) {
+  const auto text = [&](const char* name) {
+    const json& node = member(row, name);
+    return node.is_null() ? std::string("?") : node.dump();
+  };
+  if (member(row, "node").is_null()) return text("page_node");
+  return fmt::format("{} ({} requested)", text("page_node"), text("node"));
+}
+
+std::string kmem_label(const json& row, const json& /*report*/) {
+  if (flag_at(row, "others")) return "(others)";
+  if (row.contains("pid") && row.contains("call_site"))
+    return fmt::format("{}: {}", actor_label(row), site_label(row));
+  if (row.contains("pid")) return actor_label(row);
+  if (row.contains("gfp_flags")) return printable(text_at(row, "gfp_flags_names"));
+  if (row.contains("page_node")) return node_label(row);
+  if (row.contains("order")) return std::to_string(number_at(row, "order"));
+  if (!text_at(row, "cache").empty()) return printable(text_at(row, "cache"));
+  if (row.contains("cache")) return fmt::format("? ({} bytes each)", number_at(row, "size"));
+  if (row.contains("size")) return std::to_string(number_at(row, "size"));
+  return site_label(row);
+}
+
+std::string waste_share(const json& row, const json& /*report*/) {
+  return share_text(number_at(row, "waste"), number_at(row, "given"));
+}
+
+std::string kmem_totals(const json& report, const Colours& colours) {
+  using namespace columns;
+  static const TableColumns kTotals =
+      make_columns(text("type", ""), count("count", "ALLOCATED"), count("failed", "FAILED"),
+                   bytes("requested", "REQUESTED"), bytes("given", "GIVEN"),
+                   number("", "WASTE %", waste_share), count("freed", "FREED"),
+                   count("freed_elsewhere", "ELSEWHERE"), count("freed_unseen", "UNSEEN"),
+                   count("held", "HELD"), count("frees.unknown", "UNKNOWN FREES"));
+  json rows = json::array();
+  for (const auto& [type, name] : kKmemTypes) {
+    rows.push_back(member(member(report, "types"), name));
+    rows.back()["type"] = name;
+  }
+  return table_text(kTotals, rows, report, colours) + "\n";
+}
+
+const ReportTable& held_table() {
+  using namespace columns;
+  static const ReportTable kHeld{
+      "held.call_sites",
+      make_columns(text("", "NOT GIVEN BACK, BY CALL SITE", kmem_label), count("held", "COUNT"),
+                   bytes("held_bytes", "BYTES"), count("uncertain", "UNCERTAIN"),
+                   duration("oldest_ns", "OLDEST"))};
+  return kHeld;
+}
+
+std::string ages_text(const json& held, const Colours& colours) {
+  Bars bars;
+  uint64_t above = 0;
+  for (const json& age : list_at(held, "ages")) {
+    const uint64_t below = number_at(age, "below_ns");
+    bars.add(below != 0 ? "< " + duration_text(below) : ">= " + duration_text(above),
+             number_at(age, "count"));
+    above = below;
+  }
+  if (bars.empty()) return "";
+  return colours.bold("AGE OF WHAT WAS NOT GIVEN BACK") + "\n" + bars.text(colours.on()) + "\n";
+}
+
+std::string kmem_notes(const json& report) {
+  std::string out;
+  uint64_t uncertain = 0, unseen = 0, in_interrupt = 0;
+  for (const auto& [type, use] : member(report, "types").items()) {
+    uncertain += number_at(use, "uncertain");
+    unseen += number_at(use, "freed_unseen");
+    in_interrupt += number_at(use, "in_interrupt");
+  }
+  const json& lost = member(report, "lost");
+  if (const uint64_t frees = number_at(lost, "frees"), allocs = number_at(lost, "allocs");
+      frees + allocs != 0)
+    out += fmt::format("{} allocations and {} frees were lost\n", grouped(allocs), grouped(frees));
+  out += caveats_text(report);
+  if (uncertain != 0)
+    out += fmt::format("for these reasons {} of what is held may have been given back\n",
+                       grouped(uncertain));
+  if (unseen != 0)
+    out += fmt::format("{} were freed without an event: their address was allocated again\n",
+                       grouped(unseen));
+  if (in_interrupt != 0)
+    out += counted_text(in_interrupt, "allocations were made in interrupts") +
+           ": they count for the process that ran then\n";
+  if (const uint64_t count = number_at(report, "not_followed"); count != 0)
+    out += fmt::format("{} allocations were counted but not followed: too many were held at once\n",
+                       grouped(count));
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> kmem_sort_keys() {
@@ -196,6 +296,38 @@ json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
       {"held", {{"call_sites", rows(KmemGroup::call_site, held)}, {"ages", ages_json(analysis)}}},
       {"lost", {{"allocs", analysis.lost_allocs()}, {"frees", analysis.lost_frees()}}},
       {"not_followed", analysis.not_followed()}};
+}
+
+const std::vector<ReportTable>& kmem_tables() {
+  using namespace columns;
+  static const TableColumns kUse = make_columns(
+      count("count", "COUNT"), "failed", bytes("requested", "REQUESTED"), bytes("given", "GIVEN"),
+      bytes("waste", "WASTE"), number("", "WASTE %", waste_share), count("freed", "FREED"),
+      count("freed_elsewhere", "ELSEWHERE"), "freed_unseen", count("held", "HELD"),
+      bytes("held_bytes", "HELD BYTES"), "oldest_ns", "uncertain", "uncertain_bytes", "others",
+      "in_interrupt");
+  // Texts have one column for all that identifies a row.
+  const auto table = [](std::string_view name, const char* title, const auto&... keys) {
+    return ReportTable{name, make_columns(keys..., text("", title, kmem_label), kUse)};
+  };
+  static const std::vector<ReportTable> kTables = {
+      table("call_sites", "CALL SITE", "type", "call_site", "symbol"),
+      table("caches", "NAMED CACHE", "cache", "size"),
+      table("sizes", "BYTES GIVEN BY KMALLOC", "size"),
+      table("tasks", "PROCESS", "pid", "tid", "comm", "start_ns"),
+      table("orders", "PAGES, BY ORDER", "order"),
+      table("task_sites", "PROCESS AND CALL SITE", "pid", "tid", "comm", "start_ns", "type",
+            "call_site", "symbol"),
+      table("gfp_flags", "GFP FLAGS", "gfp_flags", "gfp_flags_names"),
+      table("nodes", "NUMA NODE", "page_node", "node")};
+  return kTables;
+}
+
+std::string kmem_report_text(const json& report, const Colours& colours) {
+  std::string out = kmem_totals(report, colours);
+  for (const ReportTable& table : kmem_tables()) out += section_text(table, report, colours);
+  out += section_text(held_table(), report, colours);
+  return out + ages_text(member(report, "held"), colours) + kmem_notes(report);
 }
 
 }  // namespace ktraced

@@ -10,7 +10,7 @@
 
 #include "analysis/reports/kmem_analysis.h"
 #include "ctl/input/options.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
@@ -26,6 +26,8 @@ using SymbolAt = std::function<std::string_view(uint64_t address)>;
 // The addresses of all call sites.
 [[nodiscard]] std::vector<uint64_t> call_sites_of(const KmemAnalysis& analysis);
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& kmem_tables();
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                                          const SymbolAt& symbol);

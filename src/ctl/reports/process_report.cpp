@@ -184,6 +184,16 @@ class ProcessTree {
 
 }  // namespace
 
+const std::vector<ReportTable>& process_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"processes",
+       csv_columns("pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,"
+                   "lifetime_ns,cpu_ns,uncertain,threads,execs,program,argv,cgroup,"
+                   "cgroup_id,container,pod,end.how,end.ts,end.status,end.signal.name,"
+                   "end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because")}};
+  return kTables;
+}
+
 std::vector<std::string> process_sort_keys() {
   std::vector<std::string> keys;
   for (const auto& [key, value] : kProcessKeys) keys.emplace_back(key);

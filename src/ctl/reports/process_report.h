@@ -9,7 +9,7 @@
 #include "analysis/reports/process_analysis.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_input.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
@@ -24,6 +24,8 @@ inline const std::vector<std::string> kProcessNeeds = {"sched_switch", "sched_pr
 // The facts beside it, of an input that is read.
 [[nodiscard]] ReportFacts process_facts(ReportInput& input);
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& process_tables();
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json process_report(const ProcessAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);

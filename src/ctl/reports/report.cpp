@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/print_stderr.h"
-#include "ctl/csv/report_csv.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
@@ -167,46 +166,61 @@ struct ReportKind {
   ReportCommand::Kind kind;
   Result<json> (*make)(const Making& making);
   std::string (*text)(const json& report, const Colours& colours);
+  const std::vector<ReportTable>& (*tables)();
   EventNeed needs;
   std::span<const std::string_view> uses;  // empty: all events
 };
 
 constexpr ReportKind kReportKinds[] = {
-    {ReportCommand::Kind::summary, summary, summary_report_text, {}, {}},
+    {ReportCommand::Kind::summary, summary, summary_report_text, summary_tables, {}, {}},
     {ReportCommand::Kind::processes,
      processes,
      process_report_text,
+     process_tables,
      {.who = "report processes", .events = kProcessReads, .enable = "process"},
      {}},
     {ReportCommand::Kind::files,
      files,
      file_report_text,
+     file_tables,
      {.who = "report files", .events = kFileReads, .enable = "syscalls strings"},
      kFileUses},
     {ReportCommand::Kind::kmem,
      kmem,
      kmem_report_text,
+     kmem_tables,
      {.who = "report kmem", .events = kKmemReads, .any = true, .enable = "kmem"},
      kKmemUses},
     {ReportCommand::Kind::sched,
      sched,
      sched_report_text,
+     sched_tables,
      {.who = "report sched", .events = kSchedReads, .enable = "sched"},
      kSchedUses},
     {ReportCommand::Kind::syscalls,
      syscalls,
      syscall_report_text,
+     syscall_tables,
      {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"},
      kSyscallUses},
     {ReportCommand::Kind::wakeups,
      wakeups,
      wakeup_report_text,
+     wakeup_tables,
      {.who = "report wakeups", .events = kSchedReads, .enable = "sched"},
      kWakeupUses},
 };
 
 const ReportKind& kind_of(const ReportCommand& command) {
   return *std::ranges::find(kReportKinds, command.kind, &ReportKind::kind);
+}
+
+// The table to print as CSV; null if there is none of that name.
+const ReportTable* table_of(const ReportCommand& command) {
+  const std::vector<ReportTable>& tables = kind_of(command).tables();
+  if (command.table.empty()) return &tables.front();
+  const auto found = std::ranges::find(tables, command.table, &ReportTable::name);
+  return found != tables.end() ? &*found : nullptr;
 }
 
 // Why the report may be empty.
@@ -259,7 +273,7 @@ std::string csv_of(const json& report, const ReportCommand& command) {
     print_stderr("ktracectl: {}; {}\n", window_text(report), reach);
   for (const std::string& caveat : texts_at(report, "caveats"))
     print_stderr("ktracectl: {}\n", printable(caveat));
-  return report_csv(report, *csv_table_named(command.kind, command.table));
+  return table_csv(*table_of(command), report);
 }
 
 std::string text_of(const json& report, const ReportCommand& command, const Options& options) {
@@ -270,12 +284,18 @@ std::string text_of(const json& report, const ReportCommand& command, const Opti
 
 }  // namespace
 
+std::vector<std::string> report_table_names(ReportCommand::Kind kind) {
+  std::vector<std::string> names;
+  for (const ReportTable& table : kind_of({.kind = kind}).tables()) names.emplace_back(table.name);
+  return names;
+}
+
 Result<> run_report(const ReportCommand& command, const Options& options) {
   if (command.csv && options.json)
     return fail(ExitCode::usage, "--csv and --json exclude each other");
-  if (command.csv && !csv_table_named(command.kind, command.table))
+  if (command.csv && table_of(command) == nullptr)
     return fail(ExitCode::usage, "unknown table '{}'; there are {}", command.table,
-                fmt::join(csv_table_names(command.kind), ", "));
+                fmt::join(report_table_names(command.kind), ", "));
   auto frames = frames_of(command, options);
   if (!frames) return propagate(frames);
   auto input = input_of(command, options);

@@ -131,6 +131,16 @@ std::string sched_notes(const json& report) {
 
 }  // namespace
 
+const std::vector<ReportTable>& sched_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"threads", csv_columns("pid,tid,comm,start_ns,on_cpu_ns,switched_in,slept,preempted,"
+                              "preempted_ns,migrations,delay.count,delay.total_ns,delay.mean_ns,"
+                              "delay.p50_ns,delay.p90_ns,delay.p99_ns,delay.max_ns,others")},
+      {"cpus", csv_columns("cpu,busy_ns,idle_ns,unknown_ns,switches")},
+      {"longest", csv_columns("ts,ns,cpu,tid,comm,instead.tid,instead.comm,instead.ns")}};
+  return kTables;
+}
+
 std::vector<std::string> sched_sort_keys() {
   std::vector<std::string> keys;
   for (const auto& [key, value] : kSchedKeys) keys.emplace_back(key);

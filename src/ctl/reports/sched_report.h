@@ -9,8 +9,8 @@
 #include "analysis/reports/sched_analysis.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_clock.h"
+#include "ctl/input/report_text.h"
 #include "ctl/terminal/table.h"
-#include "ctl/terminal/terminal.h"
 
 namespace ktraced {
 
@@ -21,6 +21,8 @@ namespace ktraced {
 inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wakeup",
                                                      "sched_wakeup_new"};
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& sched_tables();
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json sched_report(const SchedAnalysis& analysis,
                                           const ReportCommand& command);

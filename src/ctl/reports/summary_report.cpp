@@ -152,6 +152,14 @@ std::string next_reports(const json& report) {
 
 }  // namespace
 
+const std::vector<ReportTable>& summary_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"events", csv_columns("event,events,lost,missed,overwritten")},
+      {"cpus", csv_columns("cpu,events,lost,first_ns,last_ns")},
+      {"processes", csv_columns("pid,tid,comm,start_ns,events")}};
+  return kTables;
+}
+
 std::vector<std::string> summary_sort_keys() {
   return {std::begin(kSummaryKeys), std::end(kSummaryKeys)};
 }

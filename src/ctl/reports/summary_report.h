@@ -9,13 +9,15 @@
 #include "analysis/reports/summary_analysis.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_input.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
 // The sort keys of its rows, the default first.
 [[nodiscard]] std::vector<std::string> summary_sort_keys();
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& summary_tables();
 // The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json summary_report(const SummaryAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);

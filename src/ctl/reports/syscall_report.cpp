@@ -159,6 +159,17 @@ std::string syscall_notes(const json& report) {
 
 }  // namespace
 
+const std::vector<ReportTable>& syscall_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"calls", csv_columns("syscall,calls,failed,errors,time.count,time.total_ns,time.mean_ns,"
+                            "time.p50_ns,time.p90_ns,time.p99_ns,time.max_ns,others")},
+      {"processes", csv_columns("pid,tid,comm,start_ns,syscall,calls,failed,errors,time.count,"
+                                "time.total_ns,time.mean_ns,time.p50_ns,time.p90_ns,time.p99_ns,"
+                                "time.max_ns,others")},
+      {"slowest", csv_columns("ts,ns,tid,comm,syscall,args,ret,error")}};
+  return kTables;
+}
+
 std::vector<std::string> syscall_sort_keys() {
   std::vector<std::string> keys;
   for (const auto& [key, value] : kSyscallKeys) keys.emplace_back(key);

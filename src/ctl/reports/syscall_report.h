@@ -8,7 +8,7 @@
 
 #include "analysis/reports/syscall_analysis.h"
 #include "ctl/input/options.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
@@ -18,6 +18,8 @@ namespace ktraced {
 // The events that it depends on.
 inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& syscall_tables();
 // The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
                                             const ReportCommand& command);

@@ -238,6 +238,19 @@ std::string wakeup_notes(const json& report) {
 
 }  // namespace
 
+const std::vector<ReportTable>& wakeup_tables() {
+  static const std::vector<ReportTable> kTables = {
+      {"wakers",
+       csv_columns("pid,tid,comm,start_ns,count,delay.count,delay.total_ns,delay.mean_ns,"
+                   "delay.p50_ns,delay.p90_ns,delay.p99_ns,delay.max_ns,others,context,cpu")},
+      {"pairs", csv_columns("tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others,"
+                            "waker.context,waker.cpu")},
+      {"instead", csv_columns("tid,comm,waits,ns,others")},
+      {"longest", csv_columns("ts,ns,cpu,tid,comm,instead.tid,instead.comm,instead.ns,waker.tid,"
+                              "waker.comm,reason,waker.context,waker.cpu")}};
+  return kTables;
+}
+
 std::vector<std::string> wakeup_sort_keys() {
   std::vector<std::string> keys;
   for (const auto& [key, value] : kWakerKeys) keys.emplace_back(key);

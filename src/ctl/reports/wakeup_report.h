@@ -9,7 +9,7 @@
 #include "analysis/reports/wakeup_analysis.h"
 #include "base/error.h"
 #include "ctl/input/options.h"
-#include "ctl/terminal/terminal.h"
+#include "ctl/input/report_text.h"
 
 namespace ktraced {
 
@@ -27,6 +27,8 @@ inline const std::vector<std::string> kWakeupNeeds = {"sched_switch", "sched_wak
 // `analysis` must have read the trace.
 [[nodiscard]] Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string& who);
 
+// Its tables, the default first.
+[[nodiscard]] const std::vector<ReportTable>& wakeup_tables();
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json wakeup_report(const WakeupAnalysis& analysis,
                                            const ReportCommand& command);
