@@ -102,6 +102,28 @@ TEST_P(RecordedTrace, HasATreeOfProcesses) {
   EXPECT_EQ(without_path(report.text), expected("processes"));
 }
 
+TEST_P(RecordedTrace, HasEveryTableOfReportsAsCsv) {
+  using Kind = ReportCommand::Kind;
+  const std::pair<Kind, const char*> kinds[] = {
+      {Kind::summary, "summary"}, {Kind::processes, "processes"}, {Kind::files, "files"},
+      {Kind::kmem, "kmem"},       {Kind::sched, "sched"},         {Kind::syscalls, "syscalls"},
+      {Kind::wakeups, "wakeups"}};
+  std::string all;
+  for (const auto& [kind, name] : kinds)
+    for (const std::string& table : report_table_names(kind)) {
+      ReportCommand command;
+      command.kind = kind;
+      command.who = "*";
+      command.directories = {trace()};
+      command.top = 3;
+      command.csv = true;
+      command.table = table;
+      all += std::string("-- ") + name + ":" + table + "\n" +
+             printed([&] { return run_report(command, {}); }).text;
+    }
+  EXPECT_EQ(all, expected("csv"));
+}
+
 // Expects every event once, and only packets that a viewer understands.
 TEST_P(RecordedTrace, IsExported) {
   ExportCommand command;
