@@ -35,10 +35,12 @@ namespace ktraced {
 }
 
 // The name in an object with "comm".
-[[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) {
+[[nodiscard]] inline std::string comm_text(const nlohmann::json& row,
+                                           const nlohmann::json& /*report*/ = {}) {
   const std::string comm = text_at(row, "comm");
-  return {comm.empty() ? "?" : printable(comm)};
+  return comm.empty() ? "?" : printable(comm);
 }
+[[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) { return {comm_text(row)}; }
 
 // The process id in actor_json(); "?" if the process is unknown.
 [[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {

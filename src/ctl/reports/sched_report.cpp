@@ -61,59 +61,12 @@ json delay_json(const SchedDelay& delay) {
   return out;
 }
 
-std::string sched_cpus_text(const json& report, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  add_headings(head, {"CPU", "BUSY", "IDLE", "UNKNOWN", "SWITCHES"}, true, colours);
-  Table text(std::move(head));
-  for (const json& cpu : list_at(report, "cpus"))
-    text.add({{std::to_string(number_at(cpu, "cpu")), true},
-              duration_cell(number_at(cpu, "busy_ns")),
-              duration_cell(number_at(cpu, "idle_ns")),
-              duration_cell(number_at(cpu, "unknown_ns")),
-              count_cell(number_at(cpu, "switches"))});
-  return text.text() + "\n";
+std::string sched_tid(const json& row, const json& /*report*/) {
+  return flag_at(row, "others") ? "" : std::to_string(number_at(row, "tid"));
 }
 
-std::string threads_text(const json& table, const Colours& colours) {
-  std::vector<Table::Cell> head{heading("THREAD", true, colours), heading("", false, colours)};
-  add_headings(head,
-               {"ON CPU", "SWITCHES", "SLEPT", "PREEMPTED", "FOR", "MIGRATED", "DELAY 50 %", "99 %",
-                "LONGEST"},
-               true, colours);
-  Table text(std::move(head));
-  for (const json& row : list_at(table, "rows")) {
-    const bool others = flag_at(row, "others");
-    const json& delay = member(row, "delay");
-    text.add({{others ? "" : std::to_string(number_at(row, "tid")), true},
-              others ? Table::Cell{"(others)"} : comm_cell(row),
-              known_duration_cell(row, "on_cpu_ns"),
-              count_cell(number_at(row, "switched_in")),
-              count_cell(number_at(row, "slept")),
-              count_cell(number_at(row, "preempted")),
-              duration_cell(number_at(row, "preempted_ns")),
-              count_cell(number_at(row, "migrations")),
-              latency_cell(delay, "p50_ns"),
-              latency_cell(delay, "p99_ns"),
-              latency_cell(delay, "max_ns")});
-  }
-  return text.text() + more_rows(table) + "\n";
-}
-
-std::string longest_text(const json& report, const Colours& colours) {
-  const json& delays = list_at(report, "longest");
-  if (delays.empty()) return "";
-  const ReportClock clock(report);
-  std::vector<Table::Cell> head{heading("WOKEN AT", true, colours)};
-  clock.add_heading(head, colours);
-  add_headings(head, {"LONGEST DELAYS", "CPU", "THREAD"}, true, colours);
-  add_headings(head, {"", "INSTEAD RAN"}, false, colours);
-  Table text(std::move(head));
-  for (const json& delay : delays) {
-    std::vector<Table::Cell> cells = wait_cells(delay, clock);
-    cells.push_back({instead_label(delay)});
-    text.add(std::move(cells));
-  }
-  return text.text() + "\n";
+std::string sched_comm(const json& row, const json& /*report*/) {
+  return flag_at(row, "others") ? "(others)" : comm_text(row);
 }
 
 std::string sched_notes(const json& report) {
@@ -132,12 +85,23 @@ std::string sched_notes(const json& report) {
 }  // namespace
 
 const std::vector<ReportTable>& sched_tables() {
+  using namespace columns;
   static const std::vector<ReportTable> kTables = {
-      {"threads", csv_columns("pid,tid,comm,start_ns,on_cpu_ns,switched_in,slept,preempted,"
-                              "preempted_ns,migrations,delay.count,delay.total_ns,delay.mean_ns,"
-                              "delay.p50_ns,delay.p90_ns,delay.p99_ns,delay.max_ns,others")},
-      {"cpus", csv_columns("cpu,busy_ns,idle_ns,unknown_ns,switches")},
-      {"longest", csv_columns("ts,ns,cpu,tid,comm,instead.tid,instead.comm,instead.ns")}};
+      {"threads",
+       make_columns("pid", number("tid", "THREAD", sched_tid), text("comm", "", sched_comm),
+                    "start_ns", duration("on_cpu_ns", "ON CPU"), count("switched_in", "SWITCHES"),
+                    count("slept", "SLEPT"), count("preempted", "PREEMPTED"),
+                    duration("preempted_ns", "FOR"), count("migrations", "MIGRATED"), "delay.count",
+                    "delay.total_ns", "delay.mean_ns", latency("delay.p50_ns", "DELAY 50 %"),
+                    "delay.p90_ns", latency("delay.p99_ns", "99 %"),
+                    latency("delay.max_ns", "LONGEST"), "others"),
+       /*even_if_empty=*/true},
+      {"cpus",
+       make_columns(number("cpu", "CPU"), duration("busy_ns", "BUSY"), duration("idle_ns", "IDLE"),
+                    duration("unknown_ns", "UNKNOWN"), count("switches", "SWITCHES")),
+       /*even_if_empty=*/true},
+      {"longest", make_columns(wait_columns("WOKEN AT", "LONGEST DELAYS"),
+                               text("", "INSTEAD RAN", instead_label))}};
   return kTables;
 }
 
@@ -179,9 +143,10 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
 }
 
 std::string sched_report_text(const json& report, const Colours& colours) {
-  std::string out = sched_cpus_text(report, colours) +
-                    threads_text(member(report, "threads"), colours) +
-                    longest_text(report, colours);
+  const auto& tables = sched_tables();
+  std::string out = section_text(tables[1], report, colours) +
+                    section_text(tables[0], report, colours) +
+                    section_text(tables[2], report, colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
            histogram_text(member(report, "histogram"), colours.on()) +
@@ -189,20 +154,17 @@ std::string sched_report_text(const json& report, const Colours& colours) {
   return out + sched_notes(report);
 }
 
-std::vector<Table::Cell> wait_cells(const json& wait, const ReportClock& clock) {
-  std::vector<Table::Cell> cells{time_cell(number_at(wait, "ts"))};
-  clock.add_time(cells, number_at(wait, "ts"));
-  cells.insert(cells.end(), {duration_cell(number_at(wait, "ns")),
-                             {std::to_string(number_at(wait, "cpu")), true},
-                             {std::to_string(number_at(wait, "tid")), true},
-                             comm_cell(wait)});
-  return cells;
+TableColumns wait_columns(const char* since, const char* how_long) {
+  using namespace columns;
+  return make_columns(time("ts", since), duration("ns", how_long), number("cpu", "CPU"),
+                      number("tid", "THREAD"), text("comm", "", comm_text), "instead.tid",
+                      "instead.comm", "instead.ns");
 }
 
-std::string instead_label(const json& wait) {
+std::string instead_label(const json& wait, const json& /*report*/) {
   const json& instead = member(wait, "instead");
   if (instead.is_null()) return "?";
-  return fmt::format("{} {} for {}", comm_cell(instead).text, number_at(instead, "tid"),
+  return fmt::format("{} {} for {}", comm_text(instead), number_at(instead, "tid"),
                      duration_text(number_at(instead, "ns")));
 }
 

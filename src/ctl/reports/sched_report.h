@@ -8,9 +8,7 @@
 
 #include "analysis/reports/sched_analysis.h"
 #include "ctl/input/options.h"
-#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
-#include "ctl/terminal/table.h"
 
 namespace ktraced {
 
@@ -29,11 +27,10 @@ inline const std::vector<std::string> kSchedNeeds = {"sched_switch", "sched_wake
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string sched_report_text(const nlohmann::json& report, const Colours& colours);
 
-// The first cells of a long wait for a CPU: when it began, in wall-clock time too, how long it was,
-// and the CPU, id and name of the thread. `wait`: an entry of "longest".
-[[nodiscard]] std::vector<Table::Cell> wait_cells(const nlohmann::json& wait,
-                                                  const ReportClock& clock);
+// The columns of waits for a CPU, entries of "longest": when it began, how long it was, the CPU,
+// the thread, and the one that ran instead, which texts have elsewhere.
+[[nodiscard]] TableColumns wait_columns(const char* since, const char* how_long);
 // The thread that ran longest on the CPU of a long wait: "nginx 812 for 497.4 us"; "?": unknown.
-[[nodiscard]] std::string instead_label(const nlohmann::json& wait);
+[[nodiscard]] std::string instead_label(const nlohmann::json& wait, const nlohmann::json& report);
 
 }  // namespace ktraced

@@ -9,7 +9,6 @@
 
 #include "base/text/c_text.h"
 #include "base/text/suggest.h"
-#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/latency_json.h"
@@ -117,109 +116,65 @@ const char* softirq_label(const json& waker) {
   return text_at(waker, "context") == "softirq" ? ", in a soft interrupt" : "";
 }
 
-Table::Cell waker_cell(const json& row) {
-  if (flag_at(row, "others")) return {"(others)"};
-  if (std::string interrupt = interrupt_label(row); !interrupt.empty())
-    return {std::move(interrupt)};
-  if (row.contains("tid") && row["tid"].is_null()) return {"(unknown)"};
+std::string waker_text(const json& row, const json& /*report*/) {
+  if (flag_at(row, "others")) return "(others)";
+  if (std::string interrupt = interrupt_label(row); !interrupt.empty()) return interrupt;
+  if (row.contains("tid") && row["tid"].is_null()) return "(unknown)";
   const std::string in_softirq = softirq_label(row);
   if (number_at(row, "tid") == 0)
-    return {in_softirq.empty() ? "(interrupt of an idle CPU)" : "(soft interrupt of an idle CPU)"};
-  Table::Cell cell = comm_cell(row);
-  cell.text += in_softirq;
-  return cell;
+    return in_softirq.empty() ? "(interrupt of an idle CPU)" : "(soft interrupt of an idle CPU)";
+  return comm_text(row) + in_softirq;
 }
 
-Table::Cell tid_cell(const json& row) {
+std::string tid_text(const json& row, const json& /*report*/) {
   const uint64_t tid = number_at(row, "tid");
-  return {tid != 0 ? std::to_string(tid) : "", true};
-}
-
-std::string wakers_text(const json& table, const Colours& colours) {
-  if (list_at(table, "rows").empty()) return "";
-  std::vector<Table::Cell> head{heading("THREAD", true, colours),
-                                heading("WOKEN BY", false, colours)};
-  add_headings(head, {"COUNT", "DELAY TOTAL", "50 %", "99 %", "LONGEST"}, true, colours);
-  Table text(std::move(head));
-  for (const json& row : list_at(table, "rows")) {
-    std::vector<Table::Cell> cells{tid_cell(row), waker_cell(row),
-                                   count_cell(number_at(row, "count"))};
-    for (const char* which : {"total_ns", "p50_ns", "p99_ns", "max_ns"})
-      cells.push_back(latency_cell(member(row, "delay"), which));
-    text.add(std::move(cells));
-  }
-  return text.text() + more_rows(table) + "\n";
+  return tid != 0 ? std::to_string(tid) : "";
 }
 
 // "nginx 812", "nginx 812, in a soft interrupt", "hard interrupt (on CPU 3)", "?"
 std::string thread_label(const json& thread) {
   if (thread.is_null()) return "?";
   if (std::string interrupt = interrupt_label(thread); !interrupt.empty()) return interrupt;
-  return fmt::format("{} {}{}", comm_cell(thread).text, number_at(thread, "tid"),
-                     softirq_label(thread));
+  return fmt::format("{} {}{}", comm_text(thread), number_at(thread, "tid"), softirq_label(thread));
 }
 
-// Nothing for a single thread: then it would repeat the table of its wakers.
-std::string pairs_text(const json& report, const Colours& colours) {
-  const json& table = member(report, "pairs");
-  if (list_at(report, "threads").size() < 2 || list_at(table, "rows").empty()) return "";
-  const ReportClock clock(report);
-  std::vector<Table::Cell> head{heading("THREAD", true, colours), heading("WOKEN", false, colours),
-                                heading("BY", false, colours)};
-  add_headings(head, {"COUNT", "DELAY TOTAL", "LONGEST", "WOKEN AT"}, true, colours);
-  clock.add_heading(head, colours);
-  Table text(std::move(head));
-  for (const json& row : list_at(table, "rows")) {
-    std::vector<Table::Cell> cells{tid_cell(row),
-                                   waker_cell(row),
-                                   {thread_label(member(row, "waker"))},
-                                   count_cell(number_at(row, "count")),
-                                   duration_cell(number_at(row, "total_ns")),
-                                   duration_cell(number_at(row, "max_ns")),
-                                   time_cell(number_at(row, "max_ts"))};
-    clock.add_time(cells, number_at(row, "max_ts"));
-    text.add(std::move(cells));
-  }
-  return text.text() + more_rows(table) + "\n";
+std::string pair_waker(const json& pair, const json& /*report*/) {
+  return thread_label(member(pair, "waker"));
 }
 
-std::string instead_text(const json& report, const Colours& colours) {
-  const json& table = member(report, "instead");
-  const uint64_t total = number_at(member(report, "delay"), "total_ns") +
-                         number_at(member(report, "preempted"), "total_ns");
-  if (total == 0) return "";
-  std::vector<Table::Cell> head{heading("THREAD", true, colours),
-                                heading("RAN INSTEAD", false, colours)};
-  add_headings(head, {"WAITS", "FOR", "SHARE"}, true, colours);
-  Table text(std::move(head));
-  for (const json& row : list_at(table, "rows"))
-    text.add({tid_cell(row), comm_cell(row), count_cell(number_at(row, "waits")),
-              duration_cell(number_at(row, "ns")), share_cell(number_at(row, "ns"), total)});
-  if (const uint64_t unknown = number_at(report, "unknown_ns"); unknown != 0)
-    text.add({{""}, {"(unknown)"}, {""}, duration_cell(unknown), share_cell(unknown, total)});
-  return text.text() + more_rows(table) + "\n";
+std::string wait_waker(const json& wait, const json& /*report*/) {
+  if (text_at(wait, "reason") == kPreempted) return fmt::format("({})", kPreempted);
+  return thread_label(member(wait, "waker"));
+}
+
+// Of all waits for a CPU.
+uint64_t waited_ns(const json& report) {
+  return number_at(member(report, "delay"), "total_ns") +
+         number_at(member(report, "preempted"), "total_ns");
+}
+
+std::string instead_name(const json& row, const json& /*report*/) {
+  return flag_at(row, "unknown") ? "(unknown)" : comm_text(row);
+}
+
+std::string instead_waits(const json& row, const json& /*report*/) {
+  return flag_at(row, "unknown") ? "" : grouped(number_at(row, "waits"));
+}
+
+std::string instead_share(const json& row, const json& report) {
+  return share_text(number_at(row, "ns"), waited_ns(report));
 }
 
 // "1 time", "1,234 times".
 std::string times_of(uint64_t count) { return grouped(count) + (count == 1 ? " time" : " times"); }
 
-std::string wakeup_longest_text(const json& report, const Colours& colours) {
-  const json& waits = list_at(report, "longest");
-  if (waits.empty()) return "";
-  const ReportClock clock(report);
-  std::vector<Table::Cell> head{heading("SINCE", true, colours)};
-  clock.add_heading(head, colours);
-  add_headings(head, {"LONGEST WAITS", "CPU", "THREAD"}, true, colours);
-  add_headings(head, {"", "WOKEN BY", "INSTEAD RAN"}, false, colours);
-  Table text(std::move(head));
-  for (const json& wait : waits) {
-    std::vector<Table::Cell> cells = wait_cells(wait, clock);
-    cells.push_back({text_at(wait, "reason") == kPreempted ? fmt::format("({})", kPreempted)
-                                                           : thread_label(member(wait, "waker"))});
-    cells.push_back({instead_label(wait)});
-    text.add(std::move(cells));
-  }
-  return text.text() + "\n";
+std::string instead_text(const json& report, const Colours& colours) {
+  if (waited_ns(report) == 0) return "";
+  const json& instead = member(report, "instead");
+  json rows = list_at(instead, "rows");
+  if (const uint64_t unknown = number_at(report, "unknown_ns"); unknown != 0)
+    rows.push_back({{"unknown", true}, {"ns", unknown}});
+  return table_text(wakeup_tables()[2].columns, rows, report, colours) + more_rows(instead) + "\n";
 }
 
 std::string wakeup_notes(const json& report) {
@@ -239,15 +194,28 @@ std::string wakeup_notes(const json& report) {
 }  // namespace
 
 const std::vector<ReportTable>& wakeup_tables() {
+  using namespace columns;
   static const std::vector<ReportTable> kTables = {
       {"wakers",
-       csv_columns("pid,tid,comm,start_ns,count,delay.count,delay.total_ns,delay.mean_ns,"
-                   "delay.p50_ns,delay.p90_ns,delay.p99_ns,delay.max_ns,others,context,cpu")},
-      {"pairs", csv_columns("tid,comm,waker.tid,waker.comm,count,total_ns,max_ns,max_ts,others,"
-                            "waker.context,waker.cpu")},
-      {"instead", csv_columns("tid,comm,waits,ns,others")},
-      {"longest", csv_columns("ts,ns,cpu,tid,comm,instead.tid,instead.comm,instead.ns,waker.tid,"
-                              "waker.comm,reason,waker.context,waker.cpu")}};
+       make_columns("pid", number("tid", "THREAD", tid_text), text("comm", "WOKEN BY", waker_text),
+                    "start_ns", count("count", "COUNT"), "delay.count",
+                    latency("delay.total_ns", "DELAY TOTAL"), "delay.mean_ns",
+                    latency("delay.p50_ns", "50 %"), "delay.p90_ns",
+                    latency("delay.p99_ns", "99 %"), latency("delay.max_ns", "LONGEST"), "others",
+                    "context", "cpu")},
+      {"pairs",
+       make_columns(number("tid", "THREAD", tid_text), text("comm", "WOKEN", waker_text),
+                    "waker.tid", "waker.comm", text("", "BY", pair_waker), count("count", "COUNT"),
+                    duration("total_ns", "DELAY TOTAL"), duration("max_ns", "LONGEST"),
+                    time("max_ts", "WOKEN AT"), "others", "waker.context", "waker.cpu")},
+      {"instead",
+       make_columns(number("tid", "THREAD", tid_text), text("comm", "RAN INSTEAD", instead_name),
+                    number("waits", "WAITS", instead_waits), duration("ns", "FOR"),
+                    number("", "SHARE", instead_share), "others")},
+      {"longest",
+       make_columns(wait_columns("SINCE", "LONGEST WAITS"), text("", "WOKEN BY", wait_waker),
+                    text("", "INSTEAD RAN", instead_label), "waker.tid", "waker.comm", "reason",
+                    "waker.context", "waker.cpu")}};
   return kTables;
 }
 
@@ -329,8 +297,11 @@ std::string wakeup_report_text(const json& report, const Colours& colours) {
                         who, times_of(number_at(member(report, "delay"), "count")),
                         times_of(number_at(preempted, "count")),
                         duration_text(number_at(preempted, "total_ns")));
-  out += wakers_text(member(report, "wakers"), colours) + pairs_text(report, colours) +
-         instead_text(report, colours) + wakeup_longest_text(report, colours);
+  const auto& tables = wakeup_tables();
+  out += section_text(tables[0], report, colours);
+  // For a single thread the pairs would repeat the table of its wakers.
+  if (threads > 1) out += section_text(tables[1], report, colours);
+  out += instead_text(report, colours) + section_text(tables[3], report, colours);
   if (!list_at(report, "histogram").empty())
     out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
            histogram_text(member(report, "histogram"), colours.on()) +
