@@ -70,10 +70,12 @@ bool members_follow(const TableColumn& column, std::span<const TableColumn> colu
   });
 }
 
+bool is_in_csv(const TableColumn& column) { return !column.key.empty() && column.in_csv; }
+
 std::string csv_line(const json& row, std::span<const TableColumn> columns) {
   std::string line;
   for (const TableColumn& column : columns) {
-    if (column.key.empty()) continue;
+    if (!is_in_csv(column)) continue;
     const json& value = value_at(row, column.key);
     if (!value.is_object() || !members_follow(column, columns)) line += csv_text(value);
     line += ',';
@@ -123,7 +125,7 @@ std::string section_text(const ReportTable& table, const json& report, const Col
 std::string table_csv(const ReportTable& table, const json& report) {
   std::string out;
   for (const TableColumn& column : table.columns)
-    if (!column.key.empty()) out += fmt::format("{}{}", out.empty() ? "" : ",", column.key);
+    if (is_in_csv(column)) out += fmt::format("{}{}", out.empty() ? "" : ",", column.key);
   out += '\n';
   const json& rows = value_at(report, table.name);
   for (const json& row : list_of(rows)) out += csv_line(row, table.columns);

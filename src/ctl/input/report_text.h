@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <ranges>
 #include <span>
@@ -76,6 +77,7 @@ struct TableColumn {
   const char* title = nullptr;  // in texts; null: not there
   CellKind kind = CellKind::text;
   CellText cell = nullptr;  // instead of what a text shows of the member
+  bool in_csv = true;
 };
 
 // The columns by their kinds. CSV has the value of JSON: numbers without units, nothing for null.
@@ -105,6 +107,12 @@ constexpr TableColumn bytes(Key key, Title title) { return {key, title, CellKind
 constexpr TableColumn duration(Key key, Title title) { return {key, title, CellKind::duration}; }
 // A duration of latency_json(); "-" if that has no values.
 constexpr TableColumn latency(Key key, Title title) { return {key, title, CellKind::latency}; }
+
+// A column that CSV has elsewhere.
+constexpr TableColumn not_in_csv(TableColumn column) {
+  column.in_csv = false;
+  return column;
+}
 
 }  // namespace columns
 
@@ -182,6 +190,21 @@ struct ReportTable {
       rest.remove_prefix(plural.size());
     }
   return fmt::format("1 {}{}{}", text.substr(0, end - 1), verb, rest);
+}
+
+// A number of a report, and what it counts, as counted_text() has it.
+struct ReportNote {
+  const char* key;
+  const char* text;
+};
+// A line for each number that is not zero.
+[[nodiscard]] inline std::string notes_text(const nlohmann::json& report,
+                                            std::initializer_list<ReportNote> notes) {
+  std::string out;
+  for (const ReportNote& note : notes)
+    if (const uint64_t count = number_at(report, note.key); count != 0)
+      out += counted_text(count, note.text) + "\n";
+  return out;
 }
 
 // A line with the number of rows omitted from {"rows":[…],"of":N}; empty if none.

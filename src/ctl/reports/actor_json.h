@@ -15,7 +15,7 @@
 
 #include "analysis/coverage/actor.h"
 #include "base/text/json_access.h"
-#include "ctl/terminal/table.h"
+#include "ctl/input/report_text.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -42,20 +42,35 @@ namespace ktraced {
 }
 [[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) { return {comm_text(row)}; }
 
-// The process id in actor_json(); "?" if the process is unknown.
-[[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
-  const bool known = !member(actor, "pid").is_null();
-  return {known ? std::to_string(number_at(actor, "pid")) : "?", true};
+// The process id in actor_json(); "?" if the process is unknown, nothing for all others.
+[[nodiscard]] inline std::string pid_text(const nlohmann::json& actor,
+                                          const nlohmann::json& /*report*/ = {}) {
+  if (flag_at(actor, "others")) return "";
+  return member(actor, "pid").is_null() ? "?" : std::to_string(number_at(actor, "pid"));
 }
 // The name in actor_json(); "(thread 815)" if the process is unknown.
+[[nodiscard]] inline std::string actor_name(const nlohmann::json& actor,
+                                            const nlohmann::json& /*report*/ = {}) {
+  if (flag_at(actor, "others")) return "(others)";
+  if (!member(actor, "pid").is_null()) return comm_text(actor);
+  return fmt::format("(thread {})", number_at(actor, "tid"));
+}
+// The columns of actor_json(); `name`: what texts have as the name of the process.
+[[nodiscard]] inline TableColumns actor_columns(CellText name = actor_name) {
+  return make_columns(columns::number("pid", "PID", pid_text), "tid",
+                      columns::text("comm", "PROCESS", name), "start_ns");
+}
+
+[[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
+  return {pid_text(actor), true};
+}
 [[nodiscard]] inline Table::Cell actor_name_cell(const nlohmann::json& actor) {
-  if (!member(actor, "pid").is_null()) return comm_cell(actor);
-  return {fmt::format("(thread {})", number_at(actor, "tid"))};
+  return {actor_name(actor)};
 }
 
 // Id and name together: "nginx 812", "(thread 815)".
 [[nodiscard]] inline std::string actor_label(const nlohmann::json& actor) {
-  std::string name = actor_name_cell(actor).text;
+  std::string name = actor_name(actor);
   if (member(actor, "pid").is_null()) return name;
   return fmt::format("{} {}", name, number_at(actor, "pid"));
 }

@@ -35,8 +35,15 @@ namespace ktraced {
   return out;
 }
 
+// The "syscall" of a row.
+[[nodiscard]] inline std::string call_text(const nlohmann::json& row,
+                                           const nlohmann::json& /*report*/) {
+  return flag_at(row, "others") ? "(others)" : text_at(row, "syscall");
+}
+
 // The "errors" of a row: "EACCES 1, ENOENT 2".
-[[nodiscard]] inline std::string errors_text(const nlohmann::json& row) {
+[[nodiscard]] inline std::string errors_text(const nlohmann::json& row,
+                                             const nlohmann::json& /*report*/) {
   std::string out;
   for (const auto& [error, count] : member(row, "errors").items())
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", error, grouped(count.get<uint64_t>()));

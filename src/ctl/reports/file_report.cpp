@@ -2,6 +2,7 @@
 #include "ctl/reports/file_report.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -131,24 +132,60 @@ class FileTables {
   FileValue value_;
 };
 
+// "/etc/passwd", "fd 5: lib/a.so", "/very/lo...", "b (new path)"
+std::string file_path_text(const json& row, const json& /*report*/) {
+  if (flag_at(row, "others")) return "(others)";
+  std::string text = flag_at(row, "unreadable") ? "(unreadable)" : printable(text_at(row, "path"));
+  if (text.empty()) text = "\"\"";
+  if (flag_at(row, "cut")) text += "...";
+  const json& from = member(row, "relative_to");
+  if (from.is_number_integer()) text = fmt::format("fd {}: {}", from.get<int32_t>(), text);
+  std::string role = text_at(row, "role");
+  if (role == "path") return text;
+  std::ranges::replace(role, '_', ' ');
+  return fmt::format("{} ({})", text, role);
+}
+
+std::string file_notes(const json& report) {
+  return notes_text(
+      report,
+      {{"unnamed", "calls were about a descriptor, or nothing: not counted"},
+       {"running", "calls had not returned at the end: not counted"},
+       {"killed", "calls did not return, because their thread was ended by others: not counted"},
+       {"begun_before",
+        "calls began before the window, or their beginning is missing: not counted"},
+       {"end_unseen", "calls have no end in the trace although their thread went on: not counted"},
+       {"not_followed", "calls were not counted: too many were running at once"},
+       {"path_unseen", "calls have no path in the trace: not counted"},
+       {"call_unseen", "paths have no call in the trace: not counted"},
+       {"lost", "events were lost: beginnings, ends or strings of calls"},
+       {"uncertain",
+        "calls ran while something was lost or changed: counted, their result is not"}});
+}
+
 }  // namespace
 
 const std::vector<ReportTable>& file_tables() {
+  using namespace columns;
+  static const TableColumns kPath =
+      make_columns("path", "role", "relative_to", "cut", "unreadable");
+  static const TableColumns kUse = make_columns(
+      count("calls", "CALLS"), count("opens", "OPENS"), count("failed", "FAILED"), "uncertain",
+      "errors", "time.count", latency("time.total_ns", "TIME"), "time.mean_ns", "time.max_ns");
+  // Texts have these behind all numbers.
+  static const TableColumn kErrors = text("", "ERRORS", errors_text);
+  static const TableColumn kPathText = text("", "PATH", file_path_text);
   static const std::vector<ReportTable> kTables = {
-      {"paths", csv_columns("path,role,relative_to,cut,unreadable,calls,opens,failed,uncertain,"
-                            "errors,time.count,time.total_ns,time.mean_ns,time.max_ns,processes,"
-                            "others")},
-      {"failures", csv_columns("path,role,relative_to,cut,unreadable,pid,tid,comm,start_ns,syscall,"
-                               "error,count,last_ns,others")},
+      {"paths",
+       make_columns(kPath, kUse, count("processes", "PROCESSES"), kErrors, kPathText, "others")},
+      {"failures",
+       make_columns(not_in_csv(count("count", "FAILED")), not_in_csv(time("last_ns", "LAST AT")),
+                    kPath, actor_columns(), text("syscall", "SYSTEM CALL"), text("error", "ERROR"),
+                    kPathText, "count", "last_ns", "others")},
       {"processes",
-       csv_columns("pid,tid,comm,start_ns,calls,opens,failed,uncertain,errors,time.count,"
-                   "time.total_ns,time.mean_ns,time.max_ns,paths,others")},
-      {"process_paths",
-       csv_columns("pid,tid,comm,start_ns,path,role,relative_to,cut,unreadable,calls,"
-                   "opens,failed,uncertain,errors,time.count,time.total_ns,time.mean_ns,"
-                   "time.max_ns,others")},
-      {"calls", csv_columns("syscall,calls,opens,failed,uncertain,errors,time.count,time.total_ns,"
-                            "time.mean_ns,time.max_ns,others")}};
+       make_columns(actor_columns(), kUse, count("paths", "PATHS"), kErrors, "others")},
+      {"process_paths", make_columns(actor_columns(), kPath, kUse, kErrors, kPathText, "others")},
+      {"calls", make_columns(text("syscall", "SYSTEM CALL", call_text), kUse, kErrors, "others")}};
   return kTables;
 }
 
@@ -181,6 +218,12 @@ json file_report(const FileAnalysis& analysis, const CallPaths& calls,
           {"call_unseen", gaps.call_unseen},
           {"uncertain", analysis.uncertain()},
           {"lost", calls.lost()}};
+}
+
+std::string file_report_text(const json& report, const Colours& colours) {
+  std::string out;
+  for (const ReportTable& table : file_tables()) out += section_text(table, report, colours);
+  return out + file_notes(report) + caveats_text(report);
 }
 
 }  // namespace ktraced

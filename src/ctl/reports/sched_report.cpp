@@ -70,12 +70,9 @@ std::string sched_comm(const json& row, const json& /*report*/) {
 }
 
 std::string sched_notes(const json& report) {
-  std::string out;
-  if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += counted_text(lost, "events were lost") + "\n";
-  if (const uint64_t uncertain = number_at(report, "uncertain"); uncertain != 0)
-    out +=
-        counted_text(uncertain, "times are not counted: something is missing in the middle") + "\n";
+  std::string out = notes_text(
+      report, {{"lost", "events were lost"},
+               {"uncertain", "times are not counted: something is missing in the middle"}});
   if (const uint64_t count = number_at(report, "not_followed"); count != 0)
     out += fmt::format("{} waits were not followed: too many threads were waiting at once\n",
                        grouped(count));

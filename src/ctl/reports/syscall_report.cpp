@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "analysis/coverage/call_result.h"
-#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
@@ -76,54 +75,19 @@ json call_json(const SyscallCall& call) {
   return out;
 }
 
-std::string rows_text(const json& table, bool with_process, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  if (with_process) head = {heading("PID", true, colours), heading("PROCESS", false, colours)};
-  head.push_back(heading("SYSTEM CALL", false, colours));
-  add_headings(head, {"CALLS", "TOTAL", "MEAN", "50 %", "90 %", "99 %", "LONGEST"}, true, colours);
-  head.push_back(heading("ERRORS", false, colours));
-  Table text(std::move(head));
-  for (const json& row : list_at(table, "rows")) {
-    const bool others = flag_at(row, "others");
-    std::vector<Table::Cell> cells;
-    if (with_process && others) cells = {{""}, {""}};
-    if (with_process && !others) cells = {pid_cell(row), actor_name_cell(row)};
-    cells.push_back({others ? "(others)" : text_at(row, "syscall")});
-    cells.push_back(count_cell(number_at(row, "calls")));
-    for (const char* which : {"total_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"})
-      cells.push_back(latency_cell(member(row, "time"), which));
-    cells.push_back({errors_text(row)});
-    text.add(std::move(cells));
-  }
-  return text.text() + more_rows(table) + "\n";
+// Of all other calls nothing: their call says that.
+std::string call_process(const json& row, const json& /*report*/) {
+  return flag_at(row, "others") ? "" : actor_name(row);
 }
 
-std::string slowest_text(const json& report, const Colours& colours) {
-  const json& calls = list_at(report, "slowest");
-  if (calls.empty()) return "";
-  const ReportClock clock(report);
-  std::vector<Table::Cell> head{heading("BEGAN AT", true, colours)};
-  clock.add_heading(head, colours);
-  add_headings(head, {"TOOK", "THREAD"}, true, colours);
-  add_headings(head, {"", "SLOWEST CALLS"}, false, colours);
-  Table text(std::move(head));
-  for (const json& call : calls) {
-    std::string arguments;
-    for (const std::string& arg : texts_at(call, "args"))
-      arguments += (arguments.empty() ? "" : ", ") + arg;
-    if (arguments.empty()) arguments = "?";
-    const std::string error = text_at(call, "error");
-    std::vector<Table::Cell> cells{time_cell(number_at(call, "ts"))};
-    clock.add_time(cells, number_at(call, "ts"));
-    cells.insert(cells.end(),
-                 {{duration_text(number_at(call, "ns")), true},
-                  {std::to_string(number_at(call, "tid")), true},
-                  comm_cell(call),
-                  {fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
-                               call["ret"].get<int64_t>(), error.empty() ? "" : " " + error)}});
-    text.add(std::move(cells));
-  }
-  return text.text() + "\n";
+std::string whole_call(const json& call, const json& /*report*/) {
+  std::string arguments;
+  for (const std::string& arg : texts_at(call, "args"))
+    arguments += (arguments.empty() ? "" : ", ") + arg;
+  if (arguments.empty()) arguments = "?";
+  const std::string error = text_at(call, "error");
+  return fmt::format("{}({}) = {}{}", text_at(call, "syscall"), arguments,
+                     call["ret"].get<int64_t>(), error.empty() ? "" : " " + error);
 }
 
 // The distributions of the first rows.
@@ -141,32 +105,36 @@ std::string histograms_text(const json& table, const Colours& colours) {
 }
 
 std::string syscall_notes(const json& report) {
-  std::string out;
-  auto note = [&](const char* key, const char* text) {
-    if (const uint64_t count = number_at(report, key); count != 0)
-      out += counted_text(count, text) + "\n";
-  };
-  note("running", "calls had not returned at the end");
-  note("killed", "calls did not return, because their thread was ended by others");
-  note("begun_before",
-       "calls began before the window, or their beginning is missing: counted, not timed");
-  note("end_unseen", "calls have no end in the trace although their thread went on");
-  note("not_followed", "calls were counted but not timed: too many were running at once");
-  note("lost", "events were lost: beginnings and ends of calls");
-  note("uncertain", "calls ran while something was lost or changed: counted, not timed");
-  return out + caveats_text(report);
+  return notes_text(
+             report,
+             {{"running", "calls had not returned at the end"},
+              {"killed", "calls did not return, because their thread was ended by others"},
+              {"begun_before",
+               "calls began before the window, or their beginning is missing: counted, not timed"},
+              {"end_unseen", "calls have no end in the trace although their thread went on"},
+              {"not_followed", "calls were counted but not timed: too many were running at once"},
+              {"lost", "events were lost: beginnings and ends of calls"},
+              {"uncertain", "calls ran while something was lost or changed: counted, not timed"}}) +
+         caveats_text(report);
 }
 
 }  // namespace
 
 const std::vector<ReportTable>& syscall_tables() {
+  using namespace columns;
+  static const TableColumns kCalls =
+      make_columns(text("syscall", "SYSTEM CALL", call_text), count("calls", "CALLS"), "failed",
+                   "errors", "time.count", latency("time.total_ns", "TOTAL"),
+                   latency("time.mean_ns", "MEAN"), latency("time.p50_ns", "50 %"),
+                   latency("time.p90_ns", "90 %"), latency("time.p99_ns", "99 %"),
+                   latency("time.max_ns", "LONGEST"), text("", "ERRORS", errors_text), "others");
   static const std::vector<ReportTable> kTables = {
-      {"calls", csv_columns("syscall,calls,failed,errors,time.count,time.total_ns,time.mean_ns,"
-                            "time.p50_ns,time.p90_ns,time.p99_ns,time.max_ns,others")},
-      {"processes", csv_columns("pid,tid,comm,start_ns,syscall,calls,failed,errors,time.count,"
-                                "time.total_ns,time.mean_ns,time.p50_ns,time.p90_ns,time.p99_ns,"
-                                "time.max_ns,others")},
-      {"slowest", csv_columns("ts,ns,tid,comm,syscall,args,ret,error")}};
+      {"calls", kCalls, /*even_if_empty=*/true},
+      {"processes", make_columns(actor_columns(call_process), kCalls), /*even_if_empty=*/true},
+      {"slowest",
+       make_columns(time("ts", "BEGAN AT"), duration("ns", "TOOK"), number("tid", "THREAD"),
+                    text("comm", "", comm_text), text("", "SLOWEST CALLS", whole_call), "syscall",
+                    "args", "ret", "error")}};
   return kTables;
 }
 
@@ -198,9 +166,9 @@ json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& comman
 }
 
 std::string syscall_report_text(const json& report, const Colours& colours) {
-  return rows_text(member(report, "calls"), false, colours) +
-         rows_text(member(report, "processes"), true, colours) + slowest_text(report, colours) +
-         histograms_text(member(report, "calls"), colours) + syscall_notes(report);
+  std::string out;
+  for (const ReportTable& table : syscall_tables()) out += section_text(table, report, colours);
+  return out + histograms_text(member(report, "calls"), colours) + syscall_notes(report);
 }
 
 }  // namespace ktraced

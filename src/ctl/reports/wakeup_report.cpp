@@ -178,12 +178,9 @@ std::string instead_text(const json& report, const Colours& colours) {
 }
 
 std::string wakeup_notes(const json& report) {
-  std::string out;
-  if (const uint64_t lost = number_at(report, "lost"); lost != 0)
-    out += counted_text(lost, "events were lost") + "\n";
-  if (const uint64_t uncertain = number_at(report, "uncertain"); uncertain != 0)
-    out +=
-        counted_text(uncertain, "waits are not counted: something is missing in the middle") + "\n";
+  std::string out = notes_text(
+      report, {{"lost", "events were lost"},
+               {"uncertain", "waits are not counted: something is missing in the middle"}});
   if (flag_at(report, "wakers_are_guessed"))
     out +=
         "some wake-ups lack sched_waking: their wakers are what ran on the CPU of "
