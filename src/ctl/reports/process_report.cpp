@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/reports/process_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -182,15 +184,104 @@ class ProcessTree {
   std::vector<std::pair<size_t, size_t>> order_;
 };
 
+// "SIGTERM by bash 123", "SIGSEGV by the kernel, core dumped".
+std::string signal_text(const json& end) {
+  const json& signal = member(end, "signal");
+  std::string name = text_at(signal, "name");
+  if (name.empty()) name = fmt::format("signal {}", number_at(signal, "number"));
+  const json& from = member(signal, "from");
+  if (from.is_object())
+    name += fmt::format(" by {}", actor_label(from));
+  else if (from.is_string())
+    name += " by the kernel";
+  if (flag_at(signal, "core")) name += ", core dumped";
+  if (flag_at(end, "oom_victim")) name += ", out of memory";
+  return name;
+}
+
+std::string end_text(const json& row, const json& /*report*/) {
+  const json& end = member(row, "end");
+  const std::string how = text_at(end, "how");
+  if (how == "killed") return signal_text(end);
+  if (how == "exited") return fmt::format("exit {}", number_at(end, "status"));
+  return how == "unknown" ? "?" : how;
+}
+
+// Below the parent.
+std::string tree_name(const json& row, const json& /*report*/) {
+  return std::string(2 * number_at(row, "depth"), ' ') + actor_name(row);
+}
+
+std::string parent_text(const json& row, const json& /*report*/) {
+  const json& parent = member(row, "parent");
+  return parent.is_null() ? "?" : actor_label(parent);
+}
+
+// Relative to the window.
+std::string start_text(const json& row, const json& report) {
+  if (!row.contains("start_ns")) return "?";
+  const uint64_t start = number_at(row, "start_ns");
+  const uint64_t begin = number_at(member(report, "window"), "begin_ns");
+  return start < begin ? "before" : fmt::format("+{:.6f} s", in_seconds(start - begin));
+}
+
+// "at least" if the end is not known.
+std::string lifetime_text(const json& row, const json& /*report*/) {
+  if (member(row, "lifetime_ns").is_null()) return "?";
+  const std::string how = text_at(member(row, "end"), "how");
+  const bool at_least = how == "running" || how == "unknown";
+  return (at_least ? "> " : "") + duration_text(number_at(row, "lifetime_ns"));
+}
+
+std::string program_text(const json& row, const json& /*report*/) {
+  return printable(text_at(row, row.contains("argv") ? "argv" : "program"));
+}
+
+std::string unknown_ends_text(const json& rows) {
+  std::string out;
+  for (const json& row : rows) {
+    const std::string because = text_at(member(row, "end"), "because");
+    if (because.empty() || out.find(because) != std::string::npos) continue;
+    out += fmt::format("it is not known whether processes marked with ? have ended: {}\n", because);
+  }
+  return out;
+}
+
+// "docker 0123456789ab", or the path of the control group.
+std::string cgroup_text(const json& row, const json& /*report*/) {
+  constexpr size_t kShortId = 12;  // digits of an id that runtimes show
+  const std::string path = text_at(row, "cgroup");
+  const auto container = container_of(path);
+  if (!container) return path.empty() ? "?" : printable(path);
+  const bool is_id = container->id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const std::string id = is_id ? container->id.substr(0, kShortId) : container->id;
+  return printable(container->runtime.empty() ? id : container->runtime + " " + id);
+}
+
+// Is a process known to be in a group other than the root?
+bool has_cgroups(const json& rows) {
+  return std::ranges::any_of(rows, [](const json& row) {
+    const std::string path = text_at(row, "cgroup");
+    return !path.empty() && path != "/";
+  });
+}
+
 }  // namespace
 
 const std::vector<ReportTable>& process_tables() {
+  using namespace columns;
   static const std::vector<ReportTable> kTables = {
       {"processes",
-       csv_columns("pid,tid,comm,start_ns,depth,parent.pid,parent.comm,uid,forked,"
-                   "lifetime_ns,cpu_ns,uncertain,threads,execs,program,argv,cgroup,"
-                   "cgroup_id,container,pod,end.how,end.ts,end.status,end.signal.name,"
-                   "end.signal.from,end.signal.from.pid,end.signal.from.comm,end.because")}};
+       make_columns(number("pid", "PID", pid_text), "tid", text("comm", "PROCESS", tree_name),
+                    text("", "PARENT", parent_text), time("start_ns", "STARTED", start_text),
+                    "depth", "parent.pid", "parent.comm", "uid", "forked",
+                    number("lifetime_ns", "LIVED", lifetime_text), duration("cpu_ns", "ON CPU"),
+                    "uncertain", "threads", "execs", text("", "END", end_text),
+                    text("", "CGROUP", cgroup_text), text("", "PROGRAM", program_text), "program",
+                    "argv", "cgroup", "cgroup_id", "container", "pod", "end.how", "end.ts",
+                    "end.status", "end.signal.name", "end.signal.from", "end.signal.from.pid",
+                    "end.signal.from.comm", "end.because"),
+       /*even_if_empty=*/true}};
   return kTables;
 }
 
@@ -233,6 +324,20 @@ json process_report(const ProcessAnalysis& analysis, const ReportCommand& comman
           {"processes", {{"rows", std::move(rows)}, {"of", processes.size()}}},
           {"lost", analysis.lost()},
           {"not_followed", analysis.not_followed()}};
+}
+
+std::string process_report_text(const json& report, const Colours& colours) {
+  const json& rows = list_at(member(report, "processes"), "rows");
+  ReportTable table = process_tables().front();
+  if (!has_cgroups(rows))
+    std::erase_if(table.columns,
+                  [](const TableColumn& column) { return column.cell == cgroup_text; });
+  std::string out =
+      section_text(table, report, colours) + notes_text(report, {{"lost", "events were lost"}});
+  if (const uint64_t count = number_at(report, "not_followed"); count != 0)
+    out += fmt::format("{} events of further processes are not counted: there are too many\n",
+                       grouped(count));
+  return out + unknown_ends_text(rows) + caveats_text(report);
 }
 
 }  // namespace ktraced
