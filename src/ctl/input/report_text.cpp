@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/input/report_text.h"
 
+#include <functional>
+#include <ranges>
+
 #include "base/text/json_dump.h"
 #include "ctl/input/report_clock.h"
 
@@ -128,14 +131,28 @@ std::string table_csv(const ReportTable& table, const json& report) {
     if (is_in_csv(column)) out += fmt::format("{}{}", out.empty() ? "" : ",", column.key);
   out += '\n';
   const json& rows = value_at(report, table.name);
-  for (const json& row : list_of(rows)) out += csv_line(row, table.columns);
-  if (rows.is_array() || rows.contains("rows")) return out;
-  for (const auto& [name, values] : named_rows(rows, text_at(report, "by"))) {
-    json row = *values;
-    row[std::string(table.columns.front().key)] = name;
-    out += csv_line(row, table.columns);
-  }
+  const bool named = !rows.is_array() && !rows.contains("rows");
+  const json by_name = named ? rows_by_name(table, report) : json();
+  for (const json& row : named ? by_name : list_of(rows)) out += csv_line(row, table.columns);
   return out;
+}
+
+json rows_by_name(const ReportTable& table, const json& report) {
+  std::vector<std::pair<std::string, const json*>> sorted;
+  for (const auto& [name, row] : member(report, table.name).items())
+    sorted.emplace_back(name, &row);
+  const std::string by = text_at(report, "by");
+  std::ranges::stable_sort(sorted, std::greater<>(), [&by](const auto& named) {
+    const json& row = *named.second;
+    return row.contains(by) ? std::pair(number_at(row, by), number_at(row, "events"))
+                            : std::pair<uint64_t, uint64_t>();
+  });
+  json rows = json::array();
+  for (const auto& [name, row] : sorted) {
+    rows.push_back(*row);
+    rows.back()[std::string(table.columns.front().key)] = name;
+  }
+  return rows;
 }
 
 }  // namespace ktraced

@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,30 +37,10 @@ namespace ktraced {
   return reasons.empty() ? "incomplete" : fmt::format("incomplete: {}", fmt::join(reasons, "; "));
 }
 
-[[nodiscard]] inline Table::Cell count_cell(uint64_t count) { return {grouped(count), true}; }
-[[nodiscard]] inline Table::Cell bytes_cell(uint64_t bytes) { return {bytes_text(bytes), true}; }
-[[nodiscard]] inline Table::Cell duration_cell(uint64_t ns) { return {duration_text(ns), true}; }
-// A time since boot, in seconds.
-[[nodiscard]] inline Table::Cell time_cell(uint64_t boottime_ns) {
-  return {fmt::format("{:.6f}", in_seconds(boottime_ns)), true};
-}
-// "-" if the member is null, that is, unknown.
-[[nodiscard]] inline Table::Cell known_duration_cell(const nlohmann::json& row, const char* key) {
-  if (member(row, key).is_null()) return {"-", true};
-  return duration_cell(number_at(row, key));
-}
-// A value of a distribution (latency_json()); "-" if that is empty.
-[[nodiscard]] inline Table::Cell latency_cell(const nlohmann::json& latency, const char* which) {
-  if (number_at(latency, "count") == 0) return {"-", true};
-  return duration_cell(number_at(latency, which));
-}
 // "12.3 %"; "-" of nothing.
 [[nodiscard]] inline std::string share_text(uint64_t part, uint64_t whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-[[nodiscard]] inline Table::Cell share_cell(uint64_t part, uint64_t whole) {
-  return {share_text(part, whole), true};
 }
 
 // How a text shows a value. Only texts are on the left.
@@ -135,14 +113,6 @@ template <class... Parts>
   return all;
 }
 
-// Columns that only CSV has: "pid,comm".
-[[nodiscard]] inline TableColumns csv_columns(std::string_view keys) {
-  TableColumns all;
-  for (const auto key : std::views::split(keys, ','))
-    all.push_back({.key = std::string_view(key.begin(), key.end())});
-  return all;
-}
-
 // A table of a report.
 struct ReportTable {
   std::string_view name;  // the report's member: a list, {"rows":[…],"of":N}, or rows by name
@@ -161,20 +131,10 @@ struct ReportTable {
 // numbers without units, nothing for null. Control characters are shown as \xNN.
 [[nodiscard]] std::string table_csv(const ReportTable& table, const nlohmann::json& report);
 
-// The members of {NAME: {"events":N,…}} by their number `by`, the largest first, and of equals by
-// their events; by name if they have no such number. They refer to `rows`.
-[[nodiscard]] inline std::vector<std::pair<std::string, const nlohmann::json*>> named_rows(
-    const nlohmann::json& rows, const std::string& by) {
-  std::vector<std::pair<std::string, const nlohmann::json*>> sorted;
-  for (const auto& [name, row] : rows.items()) sorted.emplace_back(name, &row);
-  const auto value = [&by](const auto& each) {
-    const nlohmann::json& row = *each.second;
-    return row.contains(by) ? std::pair(number_at(row, by), number_at(row, "events"))
-                            : std::pair<uint64_t, uint64_t>();
-  };
-  std::ranges::stable_sort(sorted, std::greater<>(), value);
-  return sorted;
-}
+// The rows of a table that the report has by their names, which are in its first column. Sorted by
+// the number that the report is "by", the largest first, and of equals by their events; by name if
+// they have no such number.
+[[nodiscard]] nlohmann::json rows_by_name(const ReportTable& table, const nlohmann::json& report);
 
 // "3 calls were lost", "1 call was lost". `text` begins with a regular plural.
 [[nodiscard]] inline std::string counted_text(uint64_t count, std::string_view text) {

@@ -40,7 +40,6 @@ namespace ktraced {
   const std::string comm = text_at(row, "comm");
   return comm.empty() ? "?" : printable(comm);
 }
-[[nodiscard]] inline Table::Cell comm_cell(const nlohmann::json& row) { return {comm_text(row)}; }
 
 // The process id in actor_json(); "?" if the process is unknown, nothing for all others.
 [[nodiscard]] inline std::string pid_text(const nlohmann::json& actor,
@@ -59,13 +58,6 @@ namespace ktraced {
 [[nodiscard]] inline TableColumns actor_columns(CellText name = actor_name) {
   return make_columns(columns::number("pid", "PID", pid_text), "tid",
                       columns::text("comm", "PROCESS", name), "start_ns");
-}
-
-[[nodiscard]] inline Table::Cell pid_cell(const nlohmann::json& actor) {
-  return {pid_text(actor), true};
-}
-[[nodiscard]] inline Table::Cell actor_name_cell(const nlohmann::json& actor) {
-  return {actor_name(actor)};
 }
 
 // Id and name together: "nginx 812", "(thread 815)".

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "ctl/input/report_clock.h"
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
 
@@ -75,71 +74,35 @@ json processes_json(const SummaryAnalysis& analysis, uint64_t top, std::string_v
   return {{"rows", std::move(rows)}, {"of", processes.size()}, {"others", analysis.other_events()}};
 }
 
-std::string events_table(const json& report, double seconds, const Colours& colours) {
-  std::vector<Table::Cell> head{heading("EVENT", false, colours)};
-  add_headings(head, {"EVENTS", "PER SECOND", "LOST", "MISSED", "OVERWRITTEN"}, true, colours);
-  Table table(std::move(head));
-  auto add = [&](const std::string& name, const json& counts) {
-    const uint64_t events = number_at(counts, "events");
-    auto loss = [&](const char* which) {
-      const uint64_t count = number_at(counts, which);
-      Table::Cell cell{grouped(count), true};
-      if (count != 0) cell.paint = [&colours](std::string_view text) { return colours.red(text); };
-      return cell;
-    };
-    table.add(
-        {{printable(name)},
-         count_cell(events),
-         {seconds > 0 ? fmt::format("{:.0f}", static_cast<double>(events) / seconds) : "-", true},
-         loss("lost"),
-         loss("missed"),
-         count_cell(number_at(counts, "overwritten"))});
-  };
-  for (const auto& [name, counts] : named_rows(member(report, "events"), text_at(report, "by")))
-    add(name, *counts);
-  add("total", member(report, "total"));
-  return table.text() + "\n";
+std::string per_second(const json& row, const json& report) {
+  const double seconds = in_seconds(covered_ns(report));
+  if (seconds <= 0) return "-";
+  return fmt::format("{:.0f}", static_cast<double>(number_at(row, "events")) / seconds);
 }
 
-std::string cpus_table(const json& report, uint64_t begin, const Colours& colours) {
-  const ReportClock clock(report);
-  std::vector<Table::Cell> head;
-  add_headings(head, {"CPU", "EVENTS", "LOST"}, true, colours);
-  for (const char* name : {"FIRST", "LAST"}) {
-    add_headings(head, {name}, true, colours);
-    clock.add_heading(head, colours);
-  }
-  Table table(std::move(head));
-  for (const json& cpu : list_at(report, "cpus")) {
-    std::vector<Table::Cell> cells{{std::to_string(number_at(cpu, "cpu")), true},
-                                   count_cell(number_at(cpu, "events")),
-                                   count_cell(number_at(cpu, "lost"))};
-    for (const char* which : {"first_ns", "last_ns"}) {
-      const uint64_t ns = number_at(cpu, which);
-      const bool known = number_at(cpu, "events") != 0;
-      cells.push_back(
-          {known ? fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin))) : "-", true});
-      if (known)
-        clock.add_time(cells, ns);
-      else
-        clock.add_nothing(cells);
-    }
-    table.add(std::move(cells));
-  }
-  return table.text() + "\n";
+// Since the begin of the window; "-" for a CPU without events.
+std::string since_begin(const json& cpu, const char* key, const json& report) {
+  if (number_at(cpu, "events") == 0) return "-";
+  const uint64_t ns = number_at(cpu, key), begin = number_at(member(report, "window"), "begin_ns");
+  return fmt::format("+{:.6f} s", in_seconds(ns - std::min(ns, begin)));
+}
+std::string first_event(const json& cpu, const json& report) {
+  return since_begin(cpu, "first_ns", report);
+}
+std::string last_event(const json& cpu, const json& report) {
+  return since_begin(cpu, "last_ns", report);
 }
 
-std::string processes_table(const json& report, const Colours& colours) {
-  const json& processes = member(report, "processes");
-  const uint64_t total = number_at(member(report, "total"), "events");
-  Table table({heading("PID", true, colours), heading("PROCESS", false, colours),
-               heading("EVENTS", true, colours), heading("SHARE", true, colours)});
-  for (const json& process : list_at(processes, "rows")) {
-    const uint64_t events = number_at(process, "events");
-    table.add({pid_cell(process), actor_name_cell(process), count_cell(events),
-               share_cell(events, total)});
-  }
-  return table.text() + more_rows(processes) + "\n";
+std::string share_of_events(const json& process, const json& report) {
+  return share_text(number_at(process, "events"), number_at(member(report, "total"), "events"));
+}
+
+// A line for each event, and one for their sum.
+std::string events_table(const json& report, const Colours& colours) {
+  json rows = rows_by_name(summary_tables()[0], report);
+  rows.push_back(member(report, "total"));
+  rows.back()["event"] = "total";
+  return table_text(summary_tables()[0].columns, rows, report, colours) + "\n";
 }
 
 std::string next_reports(const json& report) {
@@ -153,10 +116,19 @@ std::string next_reports(const json& report) {
 }  // namespace
 
 const std::vector<ReportTable>& summary_tables() {
+  using namespace columns;
   static const std::vector<ReportTable> kTables = {
-      {"events", csv_columns("event,events,lost,missed,overwritten")},
-      {"cpus", csv_columns("cpu,events,lost,first_ns,last_ns")},
-      {"processes", csv_columns("pid,tid,comm,start_ns,events")}};
+      {"events", make_columns(text("event", "EVENT"), count("events", "EVENTS"),
+                              number("", "PER SECOND", per_second), loss("lost", "LOST"),
+                              loss("missed", "MISSED"), count("overwritten", "OVERWRITTEN"))},
+      {"cpus",
+       make_columns(number("cpu", "CPU"), count("events", "EVENTS"), count("lost", "LOST"),
+                    time("first_ns", "FIRST", first_event), time("last_ns", "LAST", last_event)),
+       /*even_if_empty=*/true},
+      {"processes",
+       make_columns(actor_columns(), count("events", "EVENTS"),
+                    number("", "SHARE", share_of_events)),
+       /*even_if_empty=*/true}};
   return kTables;
 }
 
@@ -187,10 +159,9 @@ json summary_report(const SummaryAnalysis& analysis, const ReportCommand& comman
 }
 
 std::string summary_report_text(const json& report, const Colours& colours) {
-  const uint64_t begin = number_at(member(report, "window"), "begin_ns");
-  const double seconds = in_seconds(covered_ns(report));
-  return events_table(report, seconds, colours) + cpus_table(report, begin, colours) +
-         processes_table(report, colours) + next_reports(report) + caveats_text(report);
+  const auto& tables = summary_tables();
+  return events_table(report, colours) + section_text(tables[1], report, colours) +
+         section_text(tables[2], report, colours) + next_reports(report) + caveats_text(report);
 }
 
 }  // namespace ktraced
