@@ -15,14 +15,7 @@
 #include "base/text/suggest.h"
 #include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
-#include "ctl/reports/file_report.h"
-#include "ctl/reports/kmem_report.h"
-#include "ctl/reports/process_report.h"
 #include "ctl/reports/report.h"
-#include "ctl/reports/sched_report.h"
-#include "ctl/reports/summary_report.h"
-#include "ctl/reports/syscall_report.h"
-#include "ctl/reports/wakeup_report.h"
 #include "ctl/selection/comm_pattern.h"
 #include "trace/directory/trace_files.h"
 
@@ -56,10 +49,9 @@ void add_top(CLI::App* sub, uint64_t& top) {
       ->type_name("N|all");
 }
 
-// --csv and --table for a report of the kind that `report` has.
-void add_csv(CLI::App* sub, ReportCommand& report) {
+// --csv and --table with the names of `tables`, the default first.
+void add_csv(CLI::App* sub, ReportCommand& report, const std::vector<std::string>& tables) {
   auto* csv = sub->add_flag("--csv", report.csv, "Print one table as comma-separated values");
-  const auto tables = report_table_names(report.kind);
   sub->add_option(
          "--table", report.table,
          fmt::format("With --csv: {} (the default is {})", fmt::join(tables, ", "), tables.front()))
@@ -95,14 +87,12 @@ void add_who(CLI::App* sub, std::string& who) {
       });
 }
 
-// Adds one kind of report; `by`: the sort keys of its rows, the default first.
-void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kind, const char* name,
-                     const char* description, const std::vector<std::string>& by) {
-  auto* sub = report->add_subcommand(name, description);
+void add_report_kind(CLI::App* report, Command& command, const ReportKind& kind) {
+  auto* sub = report->add_subcommand(std::string(kind.name), kind.description);
   sub->fallthrough();
   auto options = std::make_shared<ReportCommand>();
-  options->kind = kind;
-  if (kind == ReportCommand::Kind::wakeups) add_who(sub, options->who);
+  options->kind = kind.kind;
+  if (kind.kind == ReportCommand::Kind::wakeups) add_who(sub, options->who);
   auto* directories = add_directories(sub, *options);
   auto* live = sub->add_flag("--live", options->live, "Report on what happens now, until Ctrl-C");
   live->excludes(directories)->excludes("--partial");
@@ -118,11 +108,11 @@ void add_report_kind(CLI::App* report, Command& command, ReportCommand::Kind kin
     option->description("Of traces: " + option->get_description());
   }
   add_top(sub, options->top);
-  add_csv(sub, *options);
-  if (kind == ReportCommand::Kind::processes)
+  add_csv(sub, *options, table_names(kind));
+  if (kind.kind == ReportCommand::Kind::processes)
     sub->add_flag("--tree", options->tree, "Children below their parents");
-  add_by(sub, options->by, by);
-  sub->callback([options, name, &command] {
+  add_by(sub, options->by, kind.sort_keys());
+  sub->callback([options, name = kind.name, &command] {
     if (options->directories.empty() && !options->live)
       throw CLI::ValidationError(
           fmt::format("report {} needs DIR, a trace directory, or --live", name));
@@ -151,26 +141,9 @@ void add_html_report(CLI::App* report, Command& command) {
 }  // namespace
 
 void add_report(CLI::App& app, Command& command) {
-  using Kind = ReportCommand::Kind;
   auto* sub = app.add_subcommand("report", "Summarize the events of traces, or of a live stream");
   sub->require_subcommand(1);
-  add_report_kind(sub, command, Kind::summary, "summary",
-                  "What is in the traces: events, CPUs, losses, processes", summary_sort_keys());
-  add_report_kind(sub, command, Kind::processes, "processes",
-                  "Who started which process, what it ran and how it ended", process_sort_keys());
-  add_report_kind(sub, command, Kind::files, "files",
-                  "Which paths system calls got: what is opened, and what was not found",
-                  file_sort_keys());
-  add_report_kind(sub, command, Kind::kmem, "kmem",
-                  "Who allocates kernel memory, what is wasted and what is not given back",
-                  kmem_sort_keys());
-  add_report_kind(sub, command, Kind::sched, "sched",
-                  "Who runs, who waits for a CPU and for how long", sched_sort_keys());
-  add_report_kind(sub, command, Kind::syscalls, "syscalls",
-                  "How long system calls take, and how they end", syscall_sort_keys());
-  add_report_kind(sub, command, Kind::wakeups, "wakeups",
-                  "Who wakes certain threads, how long these wait and what runs instead",
-                  wakeup_sort_keys());
+  for (const ReportKind& kind : report_kinds()) add_report_kind(sub, command, kind);
   add_html_report(sub, command);
 }
 

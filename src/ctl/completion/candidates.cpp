@@ -11,14 +11,7 @@
 #include "base/text/json_access.h"
 #include "ctl/input/filter_args.h"
 #include "ctl/printing/output_format.h"
-#include "ctl/reports/file_report.h"
-#include "ctl/reports/kmem_report.h"
-#include "ctl/reports/process_report.h"
 #include "ctl/reports/report.h"
-#include "ctl/reports/sched_report.h"
-#include "ctl/reports/summary_report.h"
-#include "ctl/reports/syscall_report.h"
-#include "ctl/reports/wakeup_report.h"
 #include "ctl/top/view_names.h"
 #include "decoders/text/event_time.h"
 #include "schema/names.h"
@@ -27,7 +20,6 @@ namespace ktraced {
 namespace {
 
 using nlohmann::json;
-using Kind = ReportCommand::Kind;
 
 constexpr int32_t kCallMax = 1024;
 constexpr int32_t kErrnoMax = 4095;
@@ -88,39 +80,6 @@ std::vector<Candidate> errors() {
   return found;
 }
 
-// The kind of `report KIND`.
-std::optional<Kind> report_kind(const std::string& name) {
-  if (name == "summary") return Kind::summary;
-  if (name == "processes") return Kind::processes;
-  if (name == "files") return Kind::files;
-  if (name == "kmem") return Kind::kmem;
-  if (name == "sched") return Kind::sched;
-  if (name == "syscalls") return Kind::syscalls;
-  if (name == "wakeups") return Kind::wakeups;
-  return std::nullopt;
-}
-
-std::vector<std::string> sort_keys(Kind kind) {
-  switch (kind) {
-    case Kind::processes:
-      return process_sort_keys();
-    case Kind::files:
-      return file_sort_keys();
-    case Kind::kmem:
-      return kmem_sort_keys();
-    case Kind::sched:
-      return sched_sort_keys();
-    case Kind::syscalls:
-      return syscall_sort_keys();
-    case Kind::wakeups:
-      return wakeup_sort_keys();
-    case Kind::summary:
-      return summary_sort_keys();
-  }
-  return {};
-  return {};
-}
-
 std::vector<Candidate> filter_arguments() {
   auto found = plain(filter_keys());
   for (Candidate& key : found) key.value += '=';
@@ -148,9 +107,10 @@ std::vector<Candidate> commands(const Cursor& cursor) {
 
 // Values of options that depend on the report.
 std::vector<Candidate> of_report(ValueKind value, const Cursor& cursor) {
-  const auto kind = report_kind(cursor.command->get_name());
-  if (!kind) return {};
-  return plain(value == ValueKind::tables ? report_table_names(*kind) : sort_keys(*kind));
+  const auto kinds = report_kinds();
+  const auto kind = std::ranges::find(kinds, cursor.command->get_name(), &ReportKind::name);
+  if (kind == kinds.end()) return {};
+  return plain(value == ValueKind::tables ? table_names(*kind) : kind->sort_keys());
 }
 
 }  // namespace

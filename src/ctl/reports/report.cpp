@@ -35,25 +35,26 @@
 #include "ctl/terminal/terminal.h"
 
 namespace ktraced {
-namespace {
-
-using nlohmann::json;
 
 // The inputs of all reports. `facts` is filled in.
-struct Making {
+struct ReportMaking {
   const ReportCommand& command;
   ReportInput& input;
   ReportFacts& facts;
   ReportFrames* frames;  // that show it while events are read; null: none
 };
 
-std::string frame_text(const Making& making, json report);
+namespace {
+
+using nlohmann::json;
+
+std::string frame_text(const ReportMaking& making, json report);
 
 // Reads all events into `analysis`. `make` finishes it and returns the report on the events read so
 // far: here at the end, for frames earlier, but in a copy of this process. `prepare` is always
 // called here before: what it learns is known to all later copies.
 Result<json> read_and_make(
-    const Making& making, Analysis& analysis, const std::function<json()>& make,
+    const ReportMaking& making, Analysis& analysis, const std::function<json()>& make,
     const std::function<void()>& prepare = [] {}) {
   if (making.frames != nullptr) {
     Refresh refresh =
@@ -69,7 +70,7 @@ Result<json> read_and_make(
   return make();
 }
 
-Result<json> summary(const Making& making) {
+Result<json> summary(const ReportMaking& making) {
   SummaryAnalysis analysis;
   return read_and_make(making, analysis, [&] {
     making.facts = making.input.facts({});
@@ -77,7 +78,7 @@ Result<json> summary(const Making& making) {
   });
 }
 
-Result<json> processes(const Making& making) {
+Result<json> processes(const ReportMaking& making) {
   ProcessAnalysis analysis;
   return read_and_make(making, analysis, [&] {
     making.facts = process_facts(making.input);
@@ -87,7 +88,7 @@ Result<json> processes(const Making& making) {
   });
 }
 
-Result<json> files(const Making& making) {
+Result<json> files(const ReportMaking& making) {
   FileAnalysis analysis;
   CallPaths calls(analysis);
   return read_and_make(making, calls, [&] {
@@ -97,7 +98,7 @@ Result<json> files(const Making& making) {
   });
 }
 
-Result<json> kmem(const Making& making) {
+Result<json> kmem(const ReportMaking& making) {
   KmemAnalysis analysis;
   const auto make = [&] {
     making.facts = making.input.facts(events_that_free(analysis));
@@ -109,7 +110,7 @@ Result<json> kmem(const Making& making) {
                        [&] { making.input.find_symbols(call_sites_of(analysis)); });
 }
 
-Result<json> sched(const Making& making) {
+Result<json> sched(const ReportMaking& making) {
   SchedAnalysis analysis(making.command.single_events());
   return read_and_make(making, analysis, [&] {
     making.facts = making.input.facts(kSchedNeeds);
@@ -118,7 +119,7 @@ Result<json> sched(const Making& making) {
   });
 }
 
-Result<json> syscalls(const Making& making) {
+Result<json> syscalls(const ReportMaking& making) {
   CallTracker calls;
   SyscallAnalysis analysis(calls, making.command.single_events());
   return read_and_make(making, calls, [&] {
@@ -128,7 +129,7 @@ Result<json> syscalls(const Making& making) {
   });
 }
 
-Result<json> wakeups(const Making& making) {
+Result<json> wakeups(const ReportMaking& making) {
   WakeupAnalysis analysis(wakeup_targets(making.command.who), making.command.single_events());
   auto report = read_and_make(making, analysis, [&] {
     making.facts = making.input.facts(kWakeupNeeds);
@@ -161,52 +162,68 @@ constexpr std::string_view kKmemReads[] = {"kmalloc", "kmem_cache_alloc", "mm_pa
 constexpr std::string_view kSchedReads[] = {"sched_switch", "sched_wakeup"};
 constexpr std::string_view kSyscallReads[] = {"sys_enter", "sys_exit"};
 
-// One kind of report.
-struct ReportKind {
-  ReportCommand::Kind kind;
-  Result<json> (*make)(const Making& making);
-  std::string (*text)(const json& report, const Colours& colours);
-  const std::vector<ReportTable>& (*tables)();
-  EventNeed needs;
-  std::span<const std::string_view> uses;  // empty: all events
-};
-
 constexpr ReportKind kReportKinds[] = {
-    {ReportCommand::Kind::summary, summary, summary_report_text, summary_tables, {}, {}},
+    {ReportCommand::Kind::summary,
+     "summary",
+     "What is in the traces: events, CPUs, losses, processes",
+     summary,
+     summary_report_text,
+     summary_tables,
+     summary_sort_keys,
+     {},
+     {}},
     {ReportCommand::Kind::processes,
+     "processes",
+     "Who started which process, what it ran and how it ended",
      processes,
      process_report_text,
      process_tables,
+     process_sort_keys,
      {.who = "report processes", .events = kProcessReads, .enable = "process"},
      {}},
     {ReportCommand::Kind::files,
+     "files",
+     "Which paths system calls got: what is opened, and what was not found",
      files,
      file_report_text,
      file_tables,
+     file_sort_keys,
      {.who = "report files", .events = kFileReads, .enable = "syscalls strings"},
      kFileUses},
     {ReportCommand::Kind::kmem,
+     "kmem",
+     "Who allocates kernel memory, what is wasted and what is not given back",
      kmem,
      kmem_report_text,
      kmem_tables,
+     kmem_sort_keys,
      {.who = "report kmem", .events = kKmemReads, .any = true, .enable = "kmem"},
      kKmemUses},
     {ReportCommand::Kind::sched,
+     "sched",
+     "Who runs, who waits for a CPU and for how long",
      sched,
      sched_report_text,
      sched_tables,
+     sched_sort_keys,
      {.who = "report sched", .events = kSchedReads, .enable = "sched"},
      kSchedUses},
     {ReportCommand::Kind::syscalls,
+     "syscalls",
+     "How long system calls take, and how they end",
      syscalls,
      syscall_report_text,
      syscall_tables,
+     syscall_sort_keys,
      {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"},
      kSyscallUses},
     {ReportCommand::Kind::wakeups,
+     "wakeups",
+     "Who wakes certain threads, how long these wait and what runs instead",
      wakeups,
      wakeup_report_text,
      wakeup_tables,
+     wakeup_sort_keys,
      {.who = "report wakeups", .events = kSchedReads, .enable = "sched"},
      kWakeupUses},
 };
@@ -231,7 +248,7 @@ std::optional<std::string> missing_text(const ReportCommand& command, const Repo
   return missing_events(kind_of(command).needs, *traced, when);
 }
 
-std::string frame_text(const Making& making, json report) {
+std::string frame_text(const ReportMaking& making, json report) {
   add_facts(report, making.facts);
   std::string text = facts_text(report);
   if (const auto missing = missing_text(making.command, making.input))
@@ -284,9 +301,11 @@ std::string text_of(const json& report, const ReportCommand& command, const Opti
 
 }  // namespace
 
-std::vector<std::string> report_table_names(ReportCommand::Kind kind) {
+std::span<const ReportKind> report_kinds() { return kReportKinds; }
+
+std::vector<std::string> table_names(const ReportKind& kind) {
   std::vector<std::string> names;
-  for (const ReportTable& table : kind_of({.kind = kind}).tables()) names.emplace_back(table.name);
+  for (const ReportTable& table : kind.tables()) names.emplace_back(table.name);
   return names;
 }
 
@@ -295,7 +314,7 @@ Result<> run_report(const ReportCommand& command, const Options& options) {
     return fail(ExitCode::usage, "--csv and --json exclude each other");
   if (command.csv && table_of(command) == nullptr)
     return fail(ExitCode::usage, "unknown table '{}'; there are {}", command.table,
-                fmt::join(report_table_names(command.kind), ", "));
+                fmt::join(table_names(kind_of(command)), ", "));
   auto frames = frames_of(command, options);
   if (!frames) return propagate(frames);
   auto input = input_of(command, options);

@@ -103,22 +103,17 @@ TEST_P(RecordedTrace, HasATreeOfProcesses) {
 }
 
 TEST_P(RecordedTrace, HasEveryTableOfReportsAsCsv) {
-  using Kind = ReportCommand::Kind;
-  const std::pair<Kind, const char*> kinds[] = {
-      {Kind::summary, "summary"}, {Kind::processes, "processes"}, {Kind::files, "files"},
-      {Kind::kmem, "kmem"},       {Kind::sched, "sched"},         {Kind::syscalls, "syscalls"},
-      {Kind::wakeups, "wakeups"}};
   std::string all;
-  for (const auto& [kind, name] : kinds)
-    for (const std::string& table : report_table_names(kind)) {
+  for (const ReportKind& kind : report_kinds())
+    for (const std::string& table : table_names(kind)) {
       ReportCommand command;
-      command.kind = kind;
+      command.kind = kind.kind;
       command.who = "*";
       command.directories = {trace()};
       command.top = 3;
       command.csv = true;
       command.table = table;
-      all += std::string("-- ") + name + ":" + table + "\n" +
+      all += "-- " + std::string(kind.name) + ":" + table + "\n" +
              printed([&] { return run_report(command, {}); }).text;
     }
   EXPECT_EQ(all, expected("csv"));
