@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,16 +72,36 @@ namespace ktraced {
 // {"rows","of"}: at most `top` of the rows in the order of `before`, each as `make` makes it, and
 // the number of all.
 template <class Row, class Before, class Make>
-[[nodiscard]] nlohmann::json first_rows(const std::vector<Row>& all, uint64_t top, Before before,
-                                        Make make) {
-  std::vector<const Row*> rows;
-  rows.reserve(all.size());
-  for (const Row& row : all) rows.push_back(&row);
+[[nodiscard]] nlohmann::json first_of(std::vector<const Row*> rows, uint64_t top, Before before,
+                                      Make make) {
   const size_t shown = std::min<size_t>(rows.size(), top);
   std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) { return before(*a, *b); });
   nlohmann::json list = nlohmann::json::array();
   for (size_t i = 0; i < shown; ++i) list.push_back(make(*rows[i]));
   return {{"rows", std::move(list)}, {"of", rows.size()}};
+}
+template <class Row, class Before, class Make>
+[[nodiscard]] nlohmann::json first_rows(const std::vector<Row>& all, uint64_t top, Before before,
+                                        Make make) {
+  std::vector<const Row*> rows;
+  rows.reserve(all.size());
+  for (const Row& row : all) rows.push_back(&row);
+  return first_of(std::move(rows), top, before, make);
+}
+
+// The sort keys of rows, pairs of a name and what it sorts by: their names.
+template <class Keys>
+[[nodiscard]] std::vector<std::string> key_names(const Keys& keys) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : keys) names.emplace_back(name);
+  return names;
+}
+// The sort key with a name; the first one if there is none of that name.
+template <class Keys>
+[[nodiscard]] const auto& key_named(const Keys& keys, std::string_view name) {
+  for (const auto& key : keys)
+    if (name == key.first) return key;
+  return *std::begin(keys);
 }
 
 }  // namespace ktraced

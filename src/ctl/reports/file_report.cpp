@@ -189,20 +189,14 @@ const std::vector<ReportTable>& file_tables() {
   return kTables;
 }
 
-std::vector<std::string> file_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kFileKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> file_sort_keys() { return key_names(kFileKeys); }
 
 json file_report(const FileAnalysis& analysis, const CallPaths& calls,
                  const ReportCommand& command) {
-  const auto* key = std::ranges::find(
-      kFileKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kFileKeys)) key = kFileKeys;
-  const FileTables tables(analysis, command, key->second);
+  const auto& key = key_named(kFileKeys, command.by);
+  const FileTables tables(analysis, command, key.second);
   const PathCallGaps& gaps = calls.gaps();
-  return {{"by", key->first},
+  return {{"by", key.first},
           {"paths", tables.paths()},
           {"failures", tables.failures()},
           {"processes", tables.processes()},

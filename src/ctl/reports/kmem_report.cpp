@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -115,19 +114,15 @@ json rows_json(const KmemAnalysis& analysis, KmemGroup group, KmemValue value, u
   std::vector<const KmemRow*> rows;
   for (const KmemRow& row : analysis.rows(group))
     if (value(row.use) != 0) rows.push_back(&row);
-  const size_t count = std::min<size_t>(rows.size(), top);
-  std::ranges::partial_sort(rows, rows.begin() + static_cast<std::ptrdiff_t>(count),
-                            [value](const KmemRow* a, const KmemRow* b) {
-                              const uint64_t first = value(a->use), second = value(b->use);
-                              return first != second ? first > second : a->key < b->key;
-                            });
-  json list = json::array();
-  for (size_t i = 0; i < count; ++i) {
-    json row = use_json(rows[i]->use);
-    describe(row, group, *rows[i], analysis, symbol);
-    list.push_back(std::move(row));
-  }
-  return {{"rows", std::move(list)}, {"of", rows.size()}};
+  const auto before = [value](const KmemRow& a, const KmemRow& b) {
+    const uint64_t first = value(a.use), second = value(b.use);
+    return first != second ? first > second : a.key < b.key;
+  };
+  return first_of(std::move(rows), top, before, [&](const KmemRow& row) {
+    json out = use_json(row.use);
+    describe(out, group, row, analysis, symbol);
+    return out;
+  });
 }
 
 json ages_json(const KmemAnalysis& analysis) {
@@ -242,11 +237,7 @@ std::string kmem_notes(const json& report) {
 
 }  // namespace
 
-std::vector<std::string> kmem_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kKmemKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> kmem_sort_keys() { return key_names(kKmemKeys); }
 
 std::vector<std::string> events_that_free(const KmemAnalysis& analysis) {
   std::vector<std::string> events;
@@ -268,9 +259,7 @@ std::vector<uint64_t> call_sites_of(const KmemAnalysis& analysis) {
 
 json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                  const SymbolAt& symbol) {
-  const auto* key = std::ranges::find(
-      kKmemKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kKmemKeys)) key = kKmemKeys;
+  const auto& key = key_named(kKmemKeys, command.by);
   json types;
   for (const auto& [type, name] : kKmemTypes) {
     types[name] = use_json(analysis.total(type));
@@ -284,15 +273,15 @@ json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
   const KmemValue held = [](const KmemUse& use) { return use.held_bytes; };
   return {
       {"types", std::move(types)},
-      {"by", key->first},
-      {"call_sites", rows(KmemGroup::call_site, key->second)},
-      {"caches", rows(KmemGroup::cache, key->second)},
-      {"sizes", rows(KmemGroup::size, key->second)},
-      {"tasks", rows(KmemGroup::task, key->second)},
-      {"orders", rows(KmemGroup::order, key->second)},
-      {"task_sites", rows(KmemGroup::task_site, key->second)},
-      {"gfp_flags", rows(KmemGroup::gfp_flags, key->second)},
-      {"nodes", rows(KmemGroup::node, key->second)},
+      {"by", key.first},
+      {"call_sites", rows(KmemGroup::call_site, key.second)},
+      {"caches", rows(KmemGroup::cache, key.second)},
+      {"sizes", rows(KmemGroup::size, key.second)},
+      {"tasks", rows(KmemGroup::task, key.second)},
+      {"orders", rows(KmemGroup::order, key.second)},
+      {"task_sites", rows(KmemGroup::task_site, key.second)},
+      {"gfp_flags", rows(KmemGroup::gfp_flags, key.second)},
+      {"nodes", rows(KmemGroup::node, key.second)},
       {"held", {{"call_sites", rows(KmemGroup::call_site, held)}, {"ages", ages_json(analysis)}}},
       {"lost", {{"allocs", analysis.lost_allocs()}, {"frees", analysis.lost_frees()}}},
       {"not_followed", analysis.not_followed()}};

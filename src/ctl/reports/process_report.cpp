@@ -285,11 +285,7 @@ const std::vector<ReportTable>& process_tables() {
   return kTables;
 }
 
-std::vector<std::string> process_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kProcessKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> process_sort_keys() { return key_names(kProcessKeys); }
 
 ReportFacts process_facts(ReportInput& input) {
   ReportFacts facts = input.facts(kProcessNeeds);
@@ -301,12 +297,10 @@ ReportFacts process_facts(ReportInput& input) {
 
 json process_report(const ProcessAnalysis& analysis, const ReportCommand& command,
                     const ReportFacts& facts) {
-  const auto* key = std::ranges::find(
-      kProcessKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kProcessKeys)) key = kProcessKeys;
+  const auto& key = key_named(kProcessKeys, command.by);
   auto processes = selected_processes(analysis, facts);
   std::ranges::stable_sort(processes,
-                           [value = key->second](const LivedProcess& a, const LivedProcess& b) {
+                           [value = key.second](const LivedProcess& a, const LivedProcess& b) {
                              return value(b) < value(a);
                            });
   json rows = json::array();
@@ -320,7 +314,7 @@ json process_report(const ProcessAnalysis& analysis, const ReportCommand& comman
   } else {
     for (size_t i = 0; i < std::min<size_t>(processes.size(), command.top); ++i) add(i);
   }
-  return {{"by", key->first},
+  return {{"by", key.first},
           {"processes", {{"rows", std::move(rows)}, {"of", processes.size()}}},
           {"lost", analysis.lost()},
           {"not_followed", analysis.not_followed()}};

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -31,7 +30,7 @@ constexpr std::pair<const char*, SchedValue> kSchedKeys[] = {
     {"migrations", [](const SchedRow& row) { return SchedNumber(row.migrations); }},
 };
 
-json row_json(const SchedRow& row) {
+json sched_row_json(const SchedRow& row) {
   json out = {{"on_cpu_ns", row.measured ? json(row.on_cpu_ns) : json()},
               {"switched_in", row.switched_in},
               {"slept", row.slept},
@@ -102,25 +101,14 @@ const std::vector<ReportTable>& sched_tables() {
   return kTables;
 }
 
-std::vector<std::string> sched_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kSchedKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> sched_sort_keys() { return key_names(kSchedKeys); }
 
 json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
-  const auto* key = std::ranges::find(
-      kSchedKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kSchedKeys)) key = kSchedKeys;
-  std::vector<const SchedRow*> rows;
-  rows.reserve(analysis.threads().size());
-  for (const SchedRow& row : analysis.threads()) rows.push_back(&row);
-  std::ranges::stable_sort(rows, [value = key->second](const SchedRow* a, const SchedRow* b) {
-    return std::pair(value(*b), b->switched_in) < std::pair(value(*a), a->switched_in);
-  });
-  json threads = json::array(), cpus = json::array(), longest = json::array();
-  for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i)
-    threads.push_back(row_json(*rows[i]));
+  const auto& key = key_named(kSchedKeys, command.by);
+  const auto before = [value = key.second](const SchedRow& a, const SchedRow& b) {
+    return std::pair(value(b), b.switched_in) < std::pair(value(a), a.switched_in);
+  };
+  json cpus = json::array(), longest = json::array();
   for (const auto& [number, cpu] : analysis.cpus())
     cpus.push_back({{"cpu", number},
                     {"busy_ns", cpu.busy_ns},
@@ -128,9 +116,9 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
                     {"unknown_ns", cpu.unknown_ns},
                     {"switches", cpu.switches}});
   for (const SchedDelay& delay : analysis.longest()) longest.push_back(delay_json(delay));
-  return {{"by", key->first},
+  return {{"by", key.first},
           {"cpus", std::move(cpus)},
-          {"threads", {{"rows", std::move(threads)}, {"of", rows.size()}}},
+          {"threads", first_rows(analysis.threads(), command.top, before, sched_row_json)},
           {"delay", latency_json(analysis.delays())},
           {"histogram", histogram_json(analysis.delays())},
           {"longest", std::move(longest)},

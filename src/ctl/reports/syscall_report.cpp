@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -32,7 +31,7 @@ constexpr std::pair<const char*, SyscallValue> kSyscallKeys[] = {
     {"max", [](const SyscallRow& row) { return if_timed(row, row.ns.max()); }},
 };
 
-json row_json(const SyscallRow& row) {
+json call_row_json(const SyscallRow& row) {
   json out = {{"calls", row.calls},           {"first_ns", row.first_ns},
               {"failed", row.failed},         {"errors", errors_json(row.errors)},
               {"time", latency_json(row.ns)}, {"histogram", histogram_json(row.ns)}};
@@ -43,21 +42,16 @@ json row_json(const SyscallRow& row) {
   return out;
 }
 
-json rows_json(const std::vector<SyscallRow>& all, SyscallValue value, const ReportCommand& command,
-               bool with_process) {
-  std::vector<const SyscallRow*> rows;
-  rows.reserve(all.size());
-  for (const SyscallRow& row : all) rows.push_back(&row);
-  std::ranges::stable_sort(rows, [value](const SyscallRow* a, const SyscallRow* b) {
-    return std::pair(value(*b), b->calls) < std::pair(value(*a), a->calls);
+json call_rows_json(const std::vector<SyscallRow>& all, SyscallValue value,
+                    const ReportCommand& command, bool with_process) {
+  const auto before = [value](const SyscallRow& a, const SyscallRow& b) {
+    return std::pair(value(b), b.calls) < std::pair(value(a), a.calls);
+  };
+  return first_rows(all, command.top, before, [with_process](const SyscallRow& row) {
+    json out = call_row_json(row);
+    if (with_process && !row.others) out.update(actor_json(row));
+    return out;
   });
-  json list = json::array();
-  for (size_t i = 0; i < std::min<size_t>(rows.size(), command.top); ++i) {
-    list.push_back(row_json(*rows[i]));
-    if (!with_process || rows[i]->others) continue;
-    list.back().update(actor_json(*rows[i]));
-  }
-  return {{"rows", std::move(list)}, {"of", rows.size()}};
 }
 
 json call_json(const SyscallCall& call) {
@@ -138,21 +132,15 @@ const std::vector<ReportTable>& syscall_tables() {
   return kTables;
 }
 
-std::vector<std::string> syscall_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kSyscallKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> syscall_sort_keys() { return key_names(kSyscallKeys); }
 
 json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& command) {
-  const auto* key = std::ranges::find(
-      kSyscallKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kSyscallKeys)) key = kSyscallKeys;
+  const auto& key = key_named(kSyscallKeys, command.by);
   json slowest = json::array();
   for (const SyscallCall& call : analysis.slowest()) slowest.push_back(call_json(call));
-  return {{"by", key->first},
-          {"calls", rows_json(analysis.by_call(), key->second, command, false)},
-          {"processes", rows_json(analysis.by_process(), key->second, command, true)},
+  return {{"by", key.first},
+          {"calls", call_rows_json(analysis.by_call(), key.second, command, false)},
+          {"processes", call_rows_json(analysis.by_process(), key.second, command, true)},
           {"slowest", std::move(slowest)},
           {"running", analysis.running()},
           {"ended", analysis.ended()},

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -94,13 +93,10 @@ uint64_t pair_value(const WakeupPair& pair, std::string_view key) {
   return key == "max" ? pair.max_ns : pair.count;
 }
 
-// The first rows of `list`, sorted by `value`, the largest first.
-template <class Row, class Value, class ToJson>
-json top_rows(std::vector<const Row*> list, Value value, ToJson to_json, uint64_t top) {
-  std::ranges::stable_sort(list, [&](const Row* a, const Row* b) { return value(*b) < value(*a); });
-  json rows = json::array();
-  for (size_t i = 0; i < std::min<size_t>(list.size(), top); ++i) rows.push_back(to_json(*list[i]));
-  return {{"rows", std::move(rows)}, {"of", list.size()}};
+// The order of rows: by `value`, the largest first.
+template <class Value>
+auto larger_first(Value value) {
+  return [value](const auto& a, const auto& b) { return value(b) < value(a); };
 }
 
 // "hard interrupt (on CPU 3)"; empty for a thread.
@@ -216,11 +212,7 @@ const std::vector<ReportTable>& wakeup_tables() {
   return kTables;
 }
 
-std::vector<std::string> wakeup_sort_keys() {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : kWakerKeys) keys.emplace_back(key);
-  return keys;
-}
+std::vector<std::string> wakeup_sort_keys() { return key_names(kWakerKeys); }
 
 WakeupAnalysis::IsTarget wakeup_targets(const std::string& who) {
   uint32_t id = 0;
@@ -245,14 +237,10 @@ Result<> check_wakeup_targets(const WakeupAnalysis& analysis, const std::string&
 }
 
 json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command) {
-  const auto* key = std::ranges::find(
-      kWakerKeys, command.by, [](const auto& each) { return std::string_view(each.first); });
-  if (key == std::ranges::end(kWakerKeys)) key = kWakerKeys;
+  const auto& key = key_named(kWakerKeys, command.by);
   std::vector<const WakerRow*> wakers;
   for (const WakerRow& row : analysis.wakers())
     if (row.count != 0) wakers.push_back(&row);
-  std::vector<const WakeupPair*> pairs;
-  for (const WakeupPair& pair : analysis.pairs()) pairs.push_back(&pair);
   std::vector<const InsteadRow*> instead;
   for (const auto& [tid, row] : analysis.instead()) instead.push_back(&row);
   json longest = json::array(), threads = json::array();
@@ -260,26 +248,27 @@ json wakeup_report(const WakeupAnalysis& analysis, const ReportCommand& command)
     longest.push_back(wait_json(wait, analysis.wakers()));
   for (const auto& [tid, comm] : analysis.targets())
     threads.push_back({{"tid", tid}, {"comm", comm_json(comm)}});
-  return {{"who", command.who},
-          {"by", key->first},
-          {"threads", std::move(threads)},
-          {"wakers", top_rows(std::move(wakers), key->second, waker_json, command.top)},
-          {"pairs", top_rows(
-                        std::move(pairs),
-                        [key](const WakeupPair& pair) { return pair_value(pair, key->first); },
-                        [&](const WakeupPair& pair) { return pair_json(pair, analysis.wakers()); },
-                        command.top)},
-          {"instead", top_rows(
-                          std::move(instead), [](const InsteadRow& row) { return row.ns; },
-                          instead_json, command.top)},
-          {"unknown_ns", analysis.unknown_ns()},
-          {"delay", latency_json(analysis.delays())},
-          {"histogram", histogram_json(analysis.delays())},
-          {"preempted", latency_json(analysis.preemptions())},
-          {"longest", std::move(longest)},
-          {"wakers_are_guessed", analysis.wakers_are_guessed()},
-          {"lost", analysis.lost()},
-          {"uncertain", analysis.uncertain()}};
+  return {
+      {"who", command.who},
+      {"by", key.first},
+      {"threads", std::move(threads)},
+      {"wakers", first_of(std::move(wakers), command.top, larger_first(key.second), waker_json)},
+      {"pairs",
+       first_rows(
+           analysis.pairs(), command.top,
+           larger_first([by = key.first](const WakeupPair& pair) { return pair_value(pair, by); }),
+           [&](const WakeupPair& pair) { return pair_json(pair, analysis.wakers()); })},
+      {"instead",
+       first_of(std::move(instead), command.top,
+                larger_first([](const InsteadRow& row) { return row.ns; }), instead_json)},
+      {"unknown_ns", analysis.unknown_ns()},
+      {"delay", latency_json(analysis.delays())},
+      {"histogram", histogram_json(analysis.delays())},
+      {"preempted", latency_json(analysis.preemptions())},
+      {"longest", std::move(longest)},
+      {"wakers_are_guessed", analysis.wakers_are_guessed()},
+      {"lost", analysis.lost()},
+      {"uncertain", analysis.uncertain()}};
 }
 
 std::string wakeup_report_text(const json& report, const Colours& colours) {
