@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <ranges>
+#include <utility>
 
 #include "base/text/json_dump.h"
 #include "ctl/input/report_clock.h"
@@ -55,14 +56,13 @@ std::string cell_text(const TableColumn& column, const json& row, const json& re
   return "";
 }
 
-std::string csv_text(const json& value) {
-  if (value.is_null()) return "";
-  std::string text = printable(value.is_string() ? value.get<std::string>() : dump_json(value));
-  if (value.is_string()) text.insert(0, formula_guard(text));
-  if (text.find_first_of(",\"") == std::string::npos) return text;
-  for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
-    text.insert(at, 1, '"');
-  return fmt::format("\"{}\"", text);
+void append_csv_value(const json& value, TextBuffer& out) {
+  if (value.is_string())
+    append_csv_text(printable(value.get_ref<const std::string&>()), out);
+  else if (value.is_structured())
+    append_csv_text(printable(dump_json(value)), out);
+  else if (!value.is_null())
+    out.append(dump_json(value));
 }
 
 // Do columns of the members of its value follow: "end", "end.ts"?
@@ -75,16 +75,15 @@ bool members_follow(const TableColumn& column, std::span<const TableColumn> colu
 
 bool is_in_csv(const TableColumn& column) { return !column.key.empty() && column.in_csv; }
 
-std::string csv_line(const json& row, std::span<const TableColumn> columns) {
-  std::string line;
+void append_csv_row(const json& row, std::span<const TableColumn> columns, TextBuffer& out) {
+  bool first = true;
   for (const TableColumn& column : columns) {
     if (!is_in_csv(column)) continue;
+    if (!std::exchange(first, false)) out.append(',');
     const json& value = value_at(row, column.key);
-    if (!value.is_object() || !members_follow(column, columns)) line += csv_text(value);
-    line += ',';
+    if (!value.is_object() || !members_follow(column, columns)) append_csv_value(value, out);
   }
-  line.back() = '\n';
-  return line;
+  out.append('\n');
 }
 
 }  // namespace
@@ -126,15 +125,15 @@ std::string section_text(const ReportTable& table, const json& report, const Col
 }
 
 std::string table_csv(const ReportTable& table, const json& report) {
-  std::string out;
+  TextBuffer out;
   for (const TableColumn& column : table.columns)
-    if (is_in_csv(column)) out += fmt::format("{}{}", out.empty() ? "" : ",", column.key);
-  out += '\n';
+    if (is_in_csv(column)) out.append(fmt::format("{}{}", out.empty() ? "" : ",", column.key));
+  out.append('\n');
   const json& rows = value_at(report, table.name);
   const bool named = !rows.is_array() && !rows.contains("rows");
   const json by_name = named ? rows_by_name(table, report) : json();
-  for (const json& row : named ? by_name : list_of(rows)) out += csv_line(row, table.columns);
-  return out;
+  for (const json& row : named ? by_name : list_of(rows)) append_csv_row(row, table.columns, out);
+  return std::string(out.view());
 }
 
 json rows_by_name(const ReportTable& table, const json& report) {

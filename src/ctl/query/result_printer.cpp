@@ -149,19 +149,9 @@ void ResultPrinter::append_csv(const ResultRow& row) {
   out_.append('\n');
 }
 
-// Quotes what needs it, and the empty text, which is not NULL.
 void ResultPrinter::append_csv_cell(std::string_view text) {
-  const std::string safe = terminal_ ? printable(text) : "";
-  const std::string_view shown = terminal_ ? safe : text;
-  const std::string_view guard = formula_guard(shown);
-  if (!shown.empty() && shown.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out_.append(guard);
-    return out_.append(shown);
-  }
-  out_.append('"');
-  out_.append(guard);
-  for (const char c : shown) out_.append(c == '"' ? 2 : 1, c);
-  out_.append('"');
+  if (text.empty()) return out_.append("\"\"");  // which is not NULL
+  append_csv_text(terminal_ ? printable(text) : std::string(text), out_);
 }
 
 void ResultPrinter::append_json(const ResultRow& row) {

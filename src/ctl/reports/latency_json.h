@@ -52,4 +52,12 @@ namespace ktraced {
       duration_text(number_at(latency, "p99_ns")), duration_text(number_at(latency, "max_ns")));
 }
 
+// The "delay" of a report and its "histogram"; nothing if no thread has waited.
+[[nodiscard]] inline std::string delays_text(const nlohmann::json& report, const Colours& colours) {
+  if (list_at(report, "histogram").empty()) return "";
+  return colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
+         histogram_text(member(report, "histogram"), colours.on()) +
+         percentiles_text(member(report, "delay")) + "\n";
+}
+
 }  // namespace ktraced

@@ -129,14 +129,9 @@ json sched_report(const SchedAnalysis& analysis, const ReportCommand& command) {
 
 std::string sched_report_text(const json& report, const Colours& colours) {
   const auto& tables = sched_tables();
-  std::string out = section_text(tables[1], report, colours) +
-                    section_text(tables[0], report, colours) +
-                    section_text(tables[2], report, colours);
-  if (!list_at(report, "histogram").empty())
-    out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
-           histogram_text(member(report, "histogram"), colours.on()) +
-           percentiles_text(member(report, "delay")) + "\n";
-  return out + sched_notes(report);
+  return section_text(tables[1], report, colours) + section_text(tables[0], report, colours) +
+         section_text(tables[2], report, colours) + delays_text(report, colours) +
+         sched_notes(report);
 }
 
 TableColumns wait_columns(const char* since, const char* how_long) {

@@ -288,11 +288,7 @@ std::string wakeup_report_text(const json& report, const Colours& colours) {
   // For a single thread the pairs would repeat the table of its wakers.
   if (threads > 1) out += section_text(tables[1], report, colours);
   out += instead_text(report, colours) + section_text(tables[3], report, colours);
-  if (!list_at(report, "histogram").empty())
-    out += colours.bold("FROM BEING WOKEN TO RUNNING, FROM") + "\n" +
-           histogram_text(member(report, "histogram"), colours.on()) +
-           percentiles_text(member(report, "delay")) + "\n";
-  return out + wakeup_notes(report);
+  return out + delays_text(report, colours) + wakeup_notes(report);
 }
 
 }  // namespace ktraced

@@ -109,9 +109,14 @@ Table::Cell heading(std::string text, bool right, const Colours& colours) {
   return {std::move(text), right, [&colours](std::string_view cell) { return colours.bold(cell); }};
 }
 
-void add_headings(std::vector<Table::Cell>& head, std::initializer_list<const char*> names,
-                  bool right, const Colours& colours) {
-  for (const char* name : names) head.push_back(heading(name, right, colours));
+std::vector<Table::Cell> headings(const std::vector<std::string_view>& names,
+                                  const Colours& colours) {
+  std::vector<Table::Cell> head;
+  for (const std::string_view name : names) {
+    const bool right = name.starts_with('>');
+    head.push_back(heading(std::string(name.substr(right ? 1 : 0)), right, colours));
+  }
+  return head;
 }
 
 std::string grouped(uint64_t number) {

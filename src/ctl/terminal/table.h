@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,9 +44,9 @@ class Table {
 
 // A cell of a table's first row. `colours` must outlive it.
 [[nodiscard]] Table::Cell heading(std::string text, bool right, const Colours& colours);
-// Adds a heading cell for each of `names` to a table's first row.
-void add_headings(std::vector<Table::Cell>& head, std::initializer_list<const char*> names,
-                  bool right, const Colours& colours);
+// A table's first row. Names of columns on the right begin with '>', which is not shown.
+[[nodiscard]] std::vector<Table::Cell> headings(const std::vector<std::string_view>& names,
+                                                const Colours& colours);
 
 // 1234567 → "1,234,567"
 [[nodiscard]] std::string grouped(uint64_t number);

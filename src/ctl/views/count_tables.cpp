@@ -34,10 +34,9 @@ Table::Cell counter_cell(const json& counts, const char* counter, const Colours&
 }
 
 std::string event_table(const json& events, const json& totals, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  add_headings(head, {"EVENT", "STATE"}, false, colours);
-  add_headings(head, {"RECORDED", "FILTERED", "DROPPED", "MISSED", "OVERWRITTEN"}, true, colours);
-  Table table(std::move(head));
+  Table table(
+      headings({"EVENT", "STATE", ">RECORDED", ">FILTERED", ">DROPPED", ">MISSED", ">OVERWRITTEN"},
+               colours));
   auto add = [&](const std::string& name, std::string state, const json& counts) {
     std::vector<Table::Cell> row{{name}, {std::move(state)}};
     for (const char* counter : kCounters) row.push_back(counter_cell(counts, counter, colours));
@@ -50,10 +49,7 @@ std::string event_table(const json& events, const json& totals, const Colours& c
 }
 
 std::string ring_table(const json& sessions, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  add_headings(head, {"SESSION"}, false, colours);
-  add_headings(head, {"CPU", "SIZE", "PRODUCED", "CONSUMED", "UNREAD"}, true, colours);
-  Table table(std::move(head));
+  Table table(headings({"SESSION", ">CPU", ">SIZE", ">PRODUCED", ">CONSUMED", ">UNREAD"}, colours));
   bool any = false;
   for (const json& session : sessions)
     for (const json& ring : list_at(session, "rings")) {

@@ -99,9 +99,7 @@ std::string events_view(const json& answer, bool verbose, const Colours& colours
   if (verbose) return verbose_view(events, colours);
   if (events.empty()) return "";
   const size_t width = description_width(events);
-  std::vector<Table::Cell> head;
-  add_headings(head, {"EVENT", "GROUP", "STATE", "DESCRIPTION"}, false, colours);
-  Table table(std::move(head));
+  Table table(headings({"EVENT", "GROUP", "STATE", "DESCRIPTION"}, colours));
   for (const json& event : events) {
     const std::string whole = description(event);
     // The reason why an event is not available is never truncated.

@@ -21,10 +21,7 @@ std::string overhead_view(const json& overhead, const Colours& colours) {
   const double seconds = static_cast<double>(number_at(overhead, "duration_ns")) / 1e9;
   if (list_at(overhead, "programs").empty())
     return fmt::format("no BPF program of ktraced ran within {:.1f} s\n", seconds);
-  std::vector<Table::Cell> head;
-  add_headings(head, {"PROGRAM"}, false, colours);
-  add_headings(head, {"HITS/S", "NS/HIT", "% OF A CPU"}, true, colours);
-  Table table(std::move(head));
+  Table table(headings({"PROGRAM", ">HITS/S", ">NS/HIT", ">% OF A CPU"}, colours));
   const auto add = [&](const json& program) {
     const double rate = seconds > 0 ? static_cast<double>(number_at(program, "runs")) / seconds : 0;
     table.add({{text_at(program, "program")},

@@ -63,6 +63,8 @@ Table::Cell session_state_cell(const json& session, const Colours& colours) {
 }
 
 // The columns that the list and the summary have in common.
+const std::vector<std::string_view> kSessionColumns = {
+    "SESSION", "STATE", "OWNER", ">AGE", ">RINGS", ">RECORDED", ">FILTERED", ">DROPPED", ">MISSED"};
 std::vector<Table::Cell> session_row(const json& session, const Colours& colours) {
   const json& totals = member(session, "totals");
   std::vector<Table::Cell> row{{text_at(session, "name")},
@@ -75,18 +77,11 @@ std::vector<Table::Cell> session_row(const json& session, const Colours& colours
   return row;
 }
 
-std::vector<Table::Cell> session_head(const Colours& colours) {
-  std::vector<Table::Cell> head;
-  add_headings(head, {"SESSION", "STATE", "OWNER"}, false, colours);
-  add_headings(head, {"AGE", "RINGS", "RECORDED", "FILTERED", "DROPPED", "MISSED"}, true, colours);
-  return head;
-}
-
 }  // namespace
 
 std::string session_summary(const json& sessions, const Colours& colours) {
   if (!sessions.is_array() || sessions.empty()) return "";
-  Table table(session_head(colours));
+  Table table(headings(kSessionColumns, colours));
   for (const json& session : sessions) table.add(session_row(session, colours));
   return table.text();
 }
@@ -94,9 +89,10 @@ std::string session_summary(const json& sessions, const Colours& colours) {
 std::string session_list_view(const json& answer, const Colours& colours) {
   const json& sessions = list_at(answer, "sessions");
   if (sessions.empty()) return "no session: nothing is recorded\n";
-  std::vector<Table::Cell> head = session_head(colours);
-  add_headings(head, {"EVENTS", "FILTER"}, false, colours);
-  Table table(std::move(head));
+  std::vector<std::string_view> columns = kSessionColumns;
+  columns.emplace_back("EVENTS");
+  columns.emplace_back("FILTER");
+  Table table(headings(columns, colours));
   for (const json& session : sessions) {
     std::vector<Table::Cell> row = session_row(session, colours);
     row.push_back({events_text(session, kEventsInList)});

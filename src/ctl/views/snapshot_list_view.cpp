@@ -97,10 +97,8 @@ std::string boottime_text(uint64_t ns) {
 
 // The part of each CPU in a snapshot. The kernel counts missed hits for all CPUs together.
 std::string cpus_text(const json& snapshot, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  add_headings(head, {"CPU", "FIRST", "LAST", "RECORDS", "OVERWRITTEN", "LOST", "MISSED"}, true,
-               colours);
-  Table table(std::move(head));
+  Table table(headings({">CPU", ">FIRST", ">LAST", ">RECORDS", ">OVERWRITTEN", ">LOST", ">MISSED"},
+                       colours));
   for (const json& cpu : list_at(snapshot, "cpus"))
     table.add({{std::to_string(number_at(cpu, "cpu")), true},
                {boottime_text(number_at(cpu, "first_ns")), true},
@@ -162,16 +160,12 @@ std::string unreadable_text(const json& snapshot) {
 }
 
 std::string table_text(const json& snapshots, size_t name_width, const Colours& colours) {
-  std::vector<Table::Cell> head;
-  const bool differs = any_differs(snapshots);
-  add_headings(head, {"NAME", "TAKEN (UTC)"}, false, colours);
-  add_headings(head, {"FROM (s)", "TO (s)"}, true, colours);
-  if (differs) add_headings(head, {"FURTHEST"}, true, colours);
-  add_headings(head, {"RECORDS", "SIZE"}, true, colours);
-  add_headings(head, {"STATE"}, false, colours);
-  const bool previous = any_has_previous(snapshots);
-  if (previous) add_headings(head, {"PREVIOUS"}, false, colours);
-  Table table(std::move(head));
+  const bool differs = any_differs(snapshots), previous = any_has_previous(snapshots);
+  std::vector<std::string_view> columns{"NAME", "TAKEN (UTC)", ">FROM (s)", ">TO (s)"};
+  if (differs) columns.emplace_back(">FURTHEST");
+  columns.insert(columns.end(), {">RECORDS", ">SIZE", "STATE"});
+  if (previous) columns.emplace_back("PREVIOUS");
+  Table table(headings(columns, colours));
   std::string above;
   for (const json& snapshot : snapshots) {
     std::vector<Table::Cell> row = row_of(snapshot, name_width, differs, colours);

@@ -65,9 +65,7 @@ std::string helpers_text(const json& status, const Colours& colours) {
 }
 
 std::string cpu_event_table(const json& status, const Colours& colours) {
-  Table table({heading("EVENT", false, colours), heading("CPU", true, colours),
-               heading("RECORDED", true, colours), heading("FILTERED", true, colours),
-               heading("DROPPED", true, colours)});
+  Table table(headings({"EVENT", ">CPU", ">RECORDED", ">FILTERED", ">DROPPED"}, colours));
   for (const auto& [name, event] : member(status, "events").items()) {
     if (!is_interesting(event)) continue;
     for (const json& counts : list_at(event, "per_cpu")) {

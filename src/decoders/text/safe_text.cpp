@@ -73,6 +73,15 @@ void append_json_string(std::string_view bytes, TextBuffer& out) {
   out.append('"');
 }
 
+void append_csv_text(std::string_view text, TextBuffer& out) {
+  const bool quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
+  if (quoted) out.append('"');
+  if (!text.empty() && std::string_view("=+-@\t\r").contains(text[0])) out.append('\'');
+  if (!quoted) return out.append(text);
+  for (const char c : text) out.append(c == '"' ? 2 : 1, c);
+  out.append('"');
+}
+
 void append_printable(std::string_view bytes, TextBuffer& out) {
   for (size_t at = 0; at < bytes.size();) {
     size_t plain = at;

@@ -17,10 +17,8 @@ void append_json_string(std::string_view bytes, TextBuffer& out);
 // Appends what printable() makes of `bytes`.
 void append_printable(std::string_view bytes, TextBuffer& out);
 
-// What a text in a CSV cell begins with, so that a spreadsheet does not take a file name or an
-// argument for a formula: "'" before "=1+1", "-x", "+x", "@x"; else nothing.
-[[nodiscard]] inline std::string_view formula_guard(std::string_view text) {
-  return !text.empty() && std::string_view("=+-@\t\r").contains(text[0]) ? "'" : "";
-}
+// Appends a text as a cell of CSV, in quotes if it needs them. "'" comes before "=1+1", "-x", "+x"
+// and "@x", so that a spreadsheet does not take a file name or an argument for a formula.
+void append_csv_text(std::string_view text, TextBuffer& out);
 
 }  // namespace ktraced
