@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/text/json_access.h"
 #include "base/text/json_dump.h"
-#include "kernel/pins/pinned_memory.h"
 
 namespace ktraced {
 namespace {
@@ -45,24 +44,18 @@ json values_of(const json& filter) {
 
 }  // namespace
 
-TraceConfigHistory::TraceConfigHistory(const BpfObject& object, bool adopted) {
-  auto memory = PinnedMemory::open(object.pins(), "trace_configs", TraceConfigLog::kBytes);
-  if (!memory) {
-    spdlog::warn("cannot log the trace config for the next daemon: {}", memory.error().message);
-    if (adopted) mark_unknown("the log of it cannot be read");
-    return;
-  }
-  log_.emplace(std::move(memory->mapping));
+TraceConfigHistory::TraceConfigHistory(const Ledger& ledger, bool adopted)
+    : log_(ledger.configs()) {
   if (!adopted)
-    log_->clear(0);
-  else if (memory->adopted)
+    log_.clear(0);
+  else if (ledger.adopted())
     adopt();
   else
-    mark_unknown("the earlier daemon did not log it");
+    mark_unknown("the earlier daemon did not log it, nor how many hits the kernel missed");
 }
 
 void TraceConfigHistory::adopt() {
-  auto content = log_->read();
+  auto content = log_.read();
   if (!content) return mark_unknown(content.error().message);
   if (content->known_since_ns != 0)
     known_since_ = {.ns = content->known_since_ns, .reason = "the log holds only the last changes"};
@@ -79,10 +72,8 @@ void TraceConfigHistory::mark_unknown(std::string reason) {
   bytes_ = 0;
   if (current_) add(now, current_, dump_json(*current_).size());
   known_since_ = {.ns = now, .reason = std::move(reason)};
-  if (log_) {
-    log_->clear(now);
-    if (current_) log_->append(now, current_->dump());
-  }
+  log_.clear(now);
+  if (current_) log_.append(now, current_->dump());
   spdlog::warn("the trace config up to now is not known: {}", known_since_.reason);
 }
 
@@ -107,10 +98,10 @@ void TraceConfigHistory::append(uint64_t ns, Config config) {
   // The trace config of the previous daemon applies up to now.
   if (changes_.empty() && known_since_.ns != 0) {
     known_since_.ns = ns;
-    if (log_) log_->clear(ns);
+    log_.clear(ns);
   }
   const std::string text = dump_json(*config);
-  if (log_) log_->append(ns, text);
+  log_.append(ns, text);
   add(ns, std::move(config), text.size());
 }
 
@@ -138,11 +129,11 @@ json TraceConfigHistory::since(uint64_t ns) const {
 }
 
 TraceConfigHistory::Change::Change(TraceConfigHistory& history) : history_(history) {
-  if (history_.changing_++ == 0 && history_.log_) history_.log_->begin_change(boottime_ns());
+  if (history_.changing_++ == 0) history_.log_.begin_change(boottime_ns());
 }
 
 TraceConfigHistory::Change::~Change() {
-  if (--history_.changing_ == 0 && history_.log_) history_.log_->end_change();
+  if (--history_.changing_ == 0) history_.log_.end_change();
 }
 
 std::vector<std::string> dropped_settings(const json& before, const json& now) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel/pins/ledger.h"
 #include "kernel/pins/trace_config_log.h"
-#include "kernel/programs/bpf_object.h"
 
 namespace ktraced {
 
@@ -32,9 +32,9 @@ class TraceConfigHistory {
     std::string reason;
   };
 
-  // `adopted`: the object, and the log beside it, belong to an earlier daemon. Never fails:
-  // known_since() reports what is unknown.
-  TraceConfigHistory(const BpfObject& object, bool adopted);
+  // `adopted`: the object belongs to an earlier daemon. Never fails: known_since() reports what is
+  // unknown. `ledger` must outlive this.
+  TraceConfigHistory(const Ledger& ledger, bool adopted);
 
   // Records the trace config. Returns the time if it differs from the current one.
   std::optional<uint64_t> note(nlohmann::json config);
@@ -70,9 +70,9 @@ class TraceConfigHistory {
   void adopt();
   void append(uint64_t ns, Config config);
 
-  std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
-  std::deque<Entry> changes_;          // the most recent ones, oldest first
-  size_t bytes_ = 0;                   // of these
+  TraceConfigLog log_;
+  std::deque<Entry> changes_;  // the most recent ones, oldest first
+  size_t bytes_ = 0;           // of these
   KnownSince known_since_;
   int changing_ = 0;
   mutable std::mutex mutex_;

@@ -135,20 +135,21 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       config_(config),
       features_(std::move(features)),
       object_(std::move(acquired.object)),
+      ledger_(Ledger::open(object_.pins(), counts.counters.cpus(), config.flight.banks)),
       availability_(object_.unavailable()),
       catchers_(object_, schema, features_.flags, std::move(counts.catching)),
-      catalog_(std::move(schema), object_, catchers_, symbols),
-      kept_misses_(KeptSessionMisses::open(object_.pins())),
-      misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
-      rings_(object_, sizes_of(config), catalog_.schema(), std::move(counts.counters),
-             [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
+      catalog_(std::move(schema), object_, ledger_, catchers_, symbols),
+      misses_(ledger_.misses(), [this](uint16_t event) { return catalog_.missed(event); }),
+      rings_(object_, ledger_, sizes_of(config), std::move(counts.counters),
+             {ledger_.banks(), catalog_.schema(),
+              [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }}),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       calls_(catalog_.calls()),
       hits_(hit_counters()),
       accounts_(catalog_, rings_.counters(), rings_.flight(), hits_, misses_),
       names_(object_),
-      history_(object_, adopted_),
+      history_(ledger_, adopted_),
       tracking_(object_, names_, availability_),
       attacher_(attach_functions(object_, catalog_, calls_, catchers_,
                                  [this](const std::string& event) { probes_.try_attach(event); }),
@@ -208,10 +209,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
              .persistent = unpinned_because_.empty()} {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
-  if (adopted_ && !kept_misses_.adopted())
-    misses_.adopt_without_entries(object_.control().event_ways);
-  if (adopted_ && !catalog_.dynamic().misses_kept())
-    history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
+  if (adopted_ && !ledger_.adopted()) misses_.adopt_without_entries(object_.control().event_ways);
 }
 
 SessionHits::Kernel Tracer::hit_counters() {

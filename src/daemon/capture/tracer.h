@@ -25,6 +25,7 @@
 #include "daemon/sessions/session_set.h"
 #include "daemon/stream/rings.h"
 #include "kernel/filters/filters.h"
+#include "kernel/pins/ledger.h"
 #include "kernel/programs/features.h"
 #include "kernel/programs/persistence.h"
 
@@ -138,10 +139,10 @@ class Tracer {
   KernelFeatures features_;
   std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
   BpfObject object_;
+  Ledger ledger_;
   Availability availability_;
   Catchers catchers_;
   EventCatalog catalog_;
-  KeptSessionMisses kept_misses_;
   SessionMisses misses_;
   EventSet enabled_;
   Rings rings_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/sessions/session_misses.h"
 
-#include <spdlog/spdlog.h>
-
 #include <atomic>
 
 #include "daemon/sessions/call_place.h"
@@ -73,25 +71,6 @@ uint64_t SessionMisses::of(uint32_t session, uint16_t event) const {
   std::lock_guard lock(mutex_);
   const uint16_t functions = call_place(event);
   return at(session, event) + (functions != 0 ? at(session, functions) : 0);
-}
-
-KeptSessionMisses KeptSessionMisses::open(const Pins* pins) {
-  KeptSessionMisses kept;
-  auto memory =
-      PinnedMemory::open(pins, "session_misses", SessionMisses::kKeptEntries * sizeof(Entry));
-  if (memory) {
-    kept.memory_ = std::move(*memory);
-  } else {
-    spdlog::warn("the next daemon will not know which session missed hits: {}",
-                 memory.error().message);
-    kept.own_.resize(SessionMisses::kKeptEntries);
-  }
-  return kept;
-}
-
-std::span<SessionMissesEntry> KeptSessionMisses::entries() {
-  if (!memory_.mapping) return own_;
-  return {reinterpret_cast<Entry*>(memory_.mapping.data()), SessionMisses::kKeptEntries};
 }
 
 }  // namespace ktraced

@@ -8,20 +8,11 @@
 #include <mutex>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "bpf/shared_state.h"
-#include "kernel/pins/pinned_memory.h"
-#include "kernel/pins/pins.h"
+#include "kernel/pins/ledger.h"
 
 namespace ktraced {
-
-// The missed hits of one event in one session.
-struct SessionMissesEntry {
-  uint64_t counted = 0;  // while the session had the event on, up to `before`
-  uint64_t before = 0;   // the program's count at that time
-  uint64_t on = 0;       // 1: the session has the event on since then
-};
 
 // The kernel counts missed hits by program. A session has those counted while it had the event on.
 // The entries of the recorder and the output live as long as the programs, so that a daemon that
@@ -29,14 +20,12 @@ struct SessionMissesEntry {
 class SessionMisses {
  public:
   using Entry = SessionMissesEntry;
-  // The recorder and the output.
-  static constexpr size_t kKeptEntries = size_t{SESSION_CLIENT_FIRST} * EVENT_ID_MAX;
   // Returns how many hits of an event, or of a call_place(), its programs have missed so far. It
   // never decreases.
   // Thread-safe.
   using Count = std::function<uint64_t(uint16_t event)>;
 
-  // `kept`: kKeptEntries entries, all zero or left by an earlier daemon; must outlive this.
+  // `kept`: those of the Ledger, all zero or left by an earlier daemon; must outlive this.
   SessionMisses(std::span<Entry> kept, Count count) : kept_(kept), count_(std::move(count)) {}
 
   // Continues after a daemon that has left no entries: the recorder and the output have all hits
@@ -62,20 +51,6 @@ class SessionMisses {
   Count count_;
   mutable std::mutex mutex_;
   mutable std::map<std::pair<uint32_t, uint16_t>, Entry> of_clients_;  // by session and event
-};
-
-// Memory for the entries that outlive the daemon.
-class KeptSessionMisses {
- public:
-  // With `pins` the entries outlive the daemon.
-  static KeptSessionMisses open(const Pins* pins);
-  [[nodiscard]] std::span<SessionMissesEntry> entries();
-  // An earlier daemon has left them.
-  [[nodiscard]] bool adopted() const { return memory_.adopted; }
-
- private:
-  PinnedMemory memory_;
-  std::vector<SessionMissesEntry> own_;  // used if the map cannot be created
 };
 
 }  // namespace ktraced

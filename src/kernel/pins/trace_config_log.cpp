@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -59,7 +58,7 @@ TraceConfigLog::Header& TraceConfigLog::header() const {
   return *reinterpret_cast<Header*>(memory_.data());
 }
 
-size_t TraceConfigLog::capacity() { return kBytes - kHeaderBytes; }
+size_t TraceConfigLog::capacity() const { return memory_.size() - kHeaderBytes; }
 
 void TraceConfigLog::copy_in(uint64_t position, const void* from, size_t bytes) const {
   if (bytes == 0) return;  // `from` may be null

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "base/mapping.h"
 
 namespace ktraced {
 
@@ -19,8 +19,6 @@ namespace ktraced {
 // that a half-applied config is not taken for the trace config. Belongs to one thread.
 class TraceConfigLog {
  public:
-  static constexpr size_t kBytes = 1U << 20;
-
   struct Entry {
     uint64_t ns = 0;  // in effect from then on; CLOCK_BOOTTIME
     nlohmann::json config;
@@ -30,8 +28,8 @@ class TraceConfigLog {
     uint64_t known_since_ns = 0;  // the trace config before this is unknown; 0: all is known
   };
 
-  // `memory` has kBytes, all zero or written by an earlier daemon.
-  explicit TraceConfigLog(Mapping memory) : memory_(std::move(memory)) {}
+  // `memory` is all zero or written by an earlier daemon, and must outlive this.
+  explicit TraceConfigLog(std::span<std::byte> memory) : memory_(memory) {}
 
   // Fails with ExitCode::data if the log is damaged, or if its last daemon ended during a change.
   [[nodiscard]] Result<Content> read() const;
@@ -47,14 +45,14 @@ class TraceConfigLog {
   struct Header;
   struct EntryHeader;
   [[nodiscard]] Header& header() const;
-  [[nodiscard]] static size_t capacity();
+  [[nodiscard]] size_t capacity() const;
   void copy_in(uint64_t position, const void* from, size_t bytes) const;
   void copy_out(uint64_t position, void* to, size_t bytes) const;
   [[nodiscard]] Result<EntryHeader> header_at(uint64_t position, uint64_t head) const;
   [[nodiscard]] Result<Entry> read_entry(uint64_t position, const EntryHeader& entry) const;
   void make_room(uint64_t ns, size_t bytes);
 
-  Mapping memory_;
+  std::span<std::byte> memory_;
 };
 
 }  // namespace ktraced

@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/rings/stream_account.h"
 
-#include <spdlog/spdlog.h>
-
 #include <cstring>
-#include <utility>
 
 namespace ktraced {
-
-StreamAccount::StreamAccount(uint32_t cpus, PinnedMemory memory)
-    : memory_(std::move(memory)), taken_(cpus), written_(cpus) {
-  if (!memory_.mapping) own_.resize(bytes(cpus) / sizeof(uint64_t));
-}
-
-StreamAccount StreamAccount::open(const Pins* pins, uint32_t cpus) {
-  auto memory = PinnedMemory::open(pins, "stream_account", bytes(cpus));
-  if (!memory)
-    spdlog::warn("after a crash the losses of stream.output will be unknown: {}",
-                 memory.error().message);
-  return StreamAccount(cpus, memory ? std::move(*memory) : PinnedMemory{});
-}
-
-std::byte* StreamAccount::memory() const {
-  return memory_.mapping ? memory_.mapping.data() : reinterpret_cast<std::byte*>(own_.data());
-}
 
 std::optional<StreamAccount::Unwritten> StreamAccount::resume(
     const std::map<uint32_t, uint64_t>& consumed, const Reported& reported) {
@@ -34,7 +14,7 @@ std::optional<StreamAccount::Unwritten> StreamAccount::resume(
     Taken& taken = taken_[number];
     const auto ring = consumed.find(number);
     const uint64_t position = ring == consumed.end() ? 0 : ring->second;
-    const auto& slots = cpu(number).slots;
+    const auto& slots = cpus_[number].slots;
     taken.slot = slots[0].position == position ? 0 : 1;
     const bool valid = slots[taken.slot].position == position;
     known = known && valid;
@@ -44,10 +24,10 @@ std::optional<StreamAccount::Unwritten> StreamAccount::resume(
     if (!known) continue;
     auto& counts = unwritten.counts.emplace_back(taken.counts.begin(), taken.counts.end());
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-      counts[event] += reported(number, event) - cpu(number).written[trace - 1][event];
+      counts[event] += reported(number, event) - cpus_[number].written[trace - 1][event];
   }
   if (!known) return std::nullopt;
-  unwritten.trace = header().traces[trace - 1].data();
+  unwritten.trace = traces_.traces[trace - 1].data();
   return unwritten;
 }
 
@@ -60,7 +40,7 @@ void StreamAccount::take(uint32_t cpu, uint16_t event) {
 // A daemon may be killed at any point, so a slot that is being written has no position. After two
 // commits at one position both slots have it, and either of them is valid.
 void StreamAccount::write_slot(uint32_t number, size_t slot, uint64_t position) {
-  Slot& target = cpu(number).slots[slot];
+  StreamCpuEntry::Slot& target = cpus_[number].slots[slot];
   const Taken& taken = taken_[number];
   std::atomic_ref(target.position).store(kNoPosition, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -81,10 +61,10 @@ void StreamAccount::restart(uint32_t cpu) {
 
 // An account that a killed daemon has left stays valid until a trace begins.
 void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   ++generation_;
   for (uint32_t number = 0; number < taken_.size(); ++number) {
-    Counts& written = written_[number];
+    LedgerCounts& written = written_[number];
     written = taken_[number].counts;
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
       written[event] += reported(number, event);
@@ -96,25 +76,25 @@ void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost)
 }
 
 uint64_t StreamAccount::generation() const {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   return generation_;
 }
 
 void StreamAccount::give_up() {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   settled_ = false;
   active().store(0);
 }
 
 void StreamAccount::give_up(uint64_t generation) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   if (generation == generation_) settled_ = false;
   active().store(0);
 }
 
 void StreamAccount::begin_trace(uint64_t generation, const std::string& path) {
-  std::lock_guard lock(*mutex_);
-  const bool fits = path.size() < header().traces[0].size();
+  std::lock_guard lock(mutex_);
+  const bool fits = path.size() < traces_.traces[0].size();
   if (generation != generation_ || !settled_ || !fits) return active().store(0);
   store_trace(path);
 }
@@ -122,14 +102,14 @@ void StreamAccount::begin_trace(uint64_t generation, const std::string& path) {
 void StreamAccount::store_trace(const std::string& path) {
   const size_t next = active().load() == 1 ? 1 : 0;
   for (uint32_t number = 0; number < taken_.size(); ++number)
-    cpu(number).written[next] = written_[number];
-  std::memcpy(header().traces[next].data(), path.c_str(), path.size() + 1);
+    cpus_[number].written[next] = written_[number];
+  std::memcpy(traces_.traces[next].data(), path.c_str(), path.size() + 1);
   active().store(next + 1);
 }
 
 // begin() counts everything of an earlier series as written, so its traces add nothing.
 void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   if (generation != generation_) return;
   trace.for_each_account([&](uint32_t cpu, size_t event, const EventAccount& account) {
     if (cpu < written_.size() && event < EVENT_ID_MAX)
@@ -138,7 +118,7 @@ void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
 }
 
 void StreamAccount::end(uint64_t generation) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   active().store(0);
   if (generation != generation_ && settled_) store_trace("");
 }

@@ -26,7 +26,7 @@ class SessionMissesTest : public testing::Test {
   }
 
   std::array<uint64_t, EVENT_ID_MAX> programs{};  // hits that the kernel has missed
-  std::vector<SessionMisses::Entry> kept{SessionMisses::kKeptEntries};
+  std::vector<SessionMisses::Entry> kept{size_t{SESSION_CLIENT_FIRST} * EVENT_ID_MAX};
   SessionMisses::Count count = [this](uint16_t event) { return programs[event]; };
   SessionMisses misses{kept, count};
 };

@@ -2,33 +2,28 @@
 #include "kernel/pins/trace_config_log.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
-#include "base/fd.h"
+#include "kernel/pins/ledger.h"
 
 namespace ktraced {
 namespace {
 
 using nlohmann::json;
 
-// In memory instead of in the map that outlives the daemon.
+// In memory of the test instead of the Ledger.
 class TraceConfigLogTest : public testing::Test {
  protected:
-  TraceConfigLogTest() : memory(::memfd_create("configs", MFD_CLOEXEC)) {
-    EXPECT_EQ(::ftruncate(memory.get(), TraceConfigLog::kBytes), 0);
-    log.clear(0);
-  }
-  Mapping map() {
-    return Mapping::map(memory.get(), TraceConfigLog::kBytes, PROT_READ | PROT_WRITE).value();
-  }
+  TraceConfigLogTest() { log.clear(0); }
   // Entries as the next daemon finds them.
-  Result<TraceConfigLog::Content> next() { return TraceConfigLog(map()).read(); }
+  Result<TraceConfigLog::Content> next() { return TraceConfigLog(bytes()).read(); }
+  std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(memory)); }
 
-  Fd memory;
-  TraceConfigLog log{map()};
+  std::vector<uint64_t> memory = std::vector<uint64_t>(Ledger::kConfigBytes / sizeof(uint64_t));
+  TraceConfigLog log{bytes()};
 };
 
 json numbered(int n) { return {{"n", n}}; }
@@ -49,8 +44,7 @@ TEST_F(TraceConfigLogTest, KeepsEntriesForTheNextDaemon) {
 }
 
 TEST_F(TraceConfigLogTest, CannotBeReadBeforeItIsWritten) {
-  ASSERT_EQ(::ftruncate(memory.get(), 0), 0);
-  ASSERT_EQ(::ftruncate(memory.get(), TraceConfigLog::kBytes), 0);
+  std::ranges::fill(memory, 0);
   EXPECT_FALSE(next());
 }
 
@@ -69,7 +63,7 @@ TEST_F(TraceConfigLogTest, EvictsTheOldestAndReportsSinceWhenTheConfigIsKnown) {
 
 TEST_F(TraceConfigLogTest, LeavesAGapForAConfigThatDoesNotFit) {
   log.append(100, numbered(1).dump());
-  log.append(200, large(2, TraceConfigLog::kBytes).dump());
+  log.append(200, large(2, Ledger::kConfigBytes).dump());
   EXPECT_FALSE(next());  // the current config is not known
   log.append(300, numbered(3).dump());
   const auto content = next();
@@ -92,12 +86,11 @@ TEST_F(TraceConfigLogTest, IsRejectedWhenADaemonEndedDuringAChange) {
 TEST_F(TraceConfigLogTest, DetectsEveryFlippedBitOfAnEntry) {
   log.append(100, numbered(1).dump());
   log.append(200, numbered(2).dump());
-  const Mapping bytes = map();
   constexpr size_t kFirst = 4096, kBytesOfTwo = 2 * (24 + 7);
   for (size_t i = kFirst; i < kFirst + kBytesOfTwo; ++i) {
-    bytes.data()[i] ^= std::byte{0x10};
+    bytes()[i] ^= std::byte{0x10};
     EXPECT_FALSE(next()) << i;
-    bytes.data()[i] ^= std::byte{0x10};
+    bytes()[i] ^= std::byte{0x10};
   }
   EXPECT_TRUE(next());
 }
@@ -105,14 +98,13 @@ TEST_F(TraceConfigLogTest, DetectsEveryFlippedBitOfAnEntry) {
 // The head and tail may contain any bytes.
 TEST_F(TraceConfigLogTest, ReadsNothingBeyondADamagedHead) {
   for (int n = 0; n < 20; ++n) log.append(100, large(n, 30'000).dump());
-  const Mapping bytes = map();
   for (size_t i = 8; i < 24; ++i)
     for (const unsigned char value : {0x01, 0x7f, 0xff}) {
-      const std::byte before = bytes.data()[i];
-      bytes.data()[i] = static_cast<std::byte>(value);
+      const std::byte before = bytes()[i];
+      bytes()[i] = static_cast<std::byte>(value);
       const auto content = next();
-      EXPECT_EQ(content.has_value(), bytes.data()[i] == before) << i;
-      bytes.data()[i] = before;
+      EXPECT_EQ(content.has_value(), bytes()[i] == before) << i;
+      bytes()[i] = before;
     }
   EXPECT_TRUE(next());
 }

@@ -6,7 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
+
+#include "base/fd.h"
+#include "base/mapping.h"
 
 namespace ktraced {
 namespace {
@@ -18,20 +22,27 @@ constexpr size_t kPage = 4096;
 // Accounts of daemons that follow each other, in memory that outlives them.
 class StreamAccountTest : public testing::Test {
  protected:
-  StreamAccountTest() { EXPECT_EQ(::ftruncate(memory_.get(), static_cast<off_t>(size_)), 0); }
-  StreamAccount next_daemon() {
-    auto mapping = Mapping::map(memory_.get(), size_, PROT_READ | PROT_WRITE).value();
-    data_ = mapping.data();
-    return StreamAccount(1, {.mapping = std::move(mapping), .adopted = true});
+  StreamAccount next_daemon() { return {*traces_, {cpu(), 1}}; }
+  StreamCpuEntry* cpu() const { return reinterpret_cast<StreamCpuEntry*>(memory_.data()); }
+  void clear() {
+    *traces_ = {};
+    *cpu() = {};
   }
   static std::optional<StreamAccount::Unwritten> resume(StreamAccount& account, uint64_t position) {
     return account.resume({{0, position}}, reported);
   }
   static uint64_t reported(uint32_t, uint16_t) { return 0; }
 
-  size_t size_ = (StreamAccount::bytes(1) + kPage - 1) / kPage * kPage;
-  Fd memory_{::memfd_create("account", MFD_CLOEXEC)};
-  std::byte* data_ = nullptr;
+  static Mapping map() {
+    constexpr size_t kBytes = (sizeof(StreamCpuEntry) + kPage - 1) / kPage * kPage;
+    const Fd file(::memfd_create("account", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(file.get(), kBytes), 0);
+    return Mapping::map(file.get(), kBytes, PROT_READ | PROT_WRITE).value();
+  }
+
+  std::unique_ptr<StreamEntry> traces_ = std::make_unique<StreamEntry>();
+  // Pages of its own, which can be made unwritable, and which a killed daemon shares.
+  Mapping memory_ = map();
 };
 
 TEST_F(StreamAccountTest, ResumesWithWhatWasTakenUpToTheLastCommit) {
@@ -51,8 +62,7 @@ TEST_F(StreamAccountTest, ResumesWithWhatWasTakenUpToTheLastCommit) {
 // The second of them is killed while it copies the counts of a slot.
 TEST_F(StreamAccountTest, IgnoresAHalfWrittenSlotAfterTwoCommitsAtOnePosition) {
   for (int commits = 1; commits <= 4; ++commits) {
-    EXPECT_EQ(::ftruncate(memory_.get(), 0), 0);
-    EXPECT_EQ(::ftruncate(memory_.get(), static_cast<off_t>(size_)), 0);
+    clear();
     StreamAccount account = next_daemon();
     resume(account, 0);
     account.begin(reported, {});
@@ -63,8 +73,8 @@ TEST_F(StreamAccountTest, IgnoresAHalfWrittenSlotAfterTwoCommitsAtOnePosition) {
     // Of slot 0 the page with the counts of events around 1000, then the same of slot 1.
     EXPECT_DEATH(
         {
-          ::mprotect(data_ + 4 * kPage, kPage, PROT_READ);
-          ::mprotect(data_ + 8 * kPage, kPage, PROT_READ);
+          ::mprotect(memory_.data() + 2 * kPage, kPage, PROT_READ);
+          ::mprotect(memory_.data() + 6 * kPage, kPage, PROT_READ);
           account.commit(0, 192);
         },
         "");
