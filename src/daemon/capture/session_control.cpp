@@ -128,7 +128,6 @@ void SessionControl::confine(Session& session) const {
 void SessionControl::stop(std::span<Session* const> sessions) {
   for (Session* session : sessions) session->has_sink = false;
   p_.applier.reconcile();
-  p_.accounts.settle();
 }
 
 void SessionControl::finish(uint32_t number, std::string_view reason) {
@@ -257,7 +256,7 @@ Result<> SessionControl::adopt_output(bool on) {
   output.ring_bytes = rings.ring_bytes();
   output.has_sink = true;
   output.since_ns = boottime_ns();
-  p_.accounts.begin(SESSION_OUTPUT, true);
+  p_.accounts.begin(SESSION_OUTPUT);
   const LostByCpu lost = p_.rings.resume_account(rings);
   return drain_->open(make_stream(std::move(rings), &p_.rings.account(), publish_output_), &lost);
 }

@@ -120,7 +120,7 @@ class Tracer {
   };
   Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counts counts,
          const Config& config, KernelSymbols& symbols);
-  [[nodiscard]] SessionHits::Kernel hit_counters();
+  [[nodiscard]] SessionLedger::Kernel kernel_of_sessions();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
   Result<> change_kernel(const Config& config);
@@ -143,14 +143,13 @@ class Tracer {
   Availability availability_;
   Catchers catchers_;
   EventCatalog catalog_;
-  SessionMisses misses_;
   EventSet enabled_;
   Rings rings_;
   ProgramBarrier barrier_;
   Filters filters_;
   SessionSet sessions_;
   CallHooks calls_;
-  SessionHits hits_;
+  SessionLedger session_ledger_;
   SessionAccounts accounts_;
   KernelNames names_;
   TraceConfigHistory history_;

@@ -68,7 +68,7 @@ class Ledger {
   // it before closing them. A daemon that ends in between leaves hits that are counted twice, but
   // never loses any.
   [[nodiscard]] LedgerCounts& retired_misses() const { return fixed().retired_misses; }
-  // The recorder and the output, each with EVENT_ID_MAX entries.
+  // By session, EVENT_ID_MAX entries each.
   [[nodiscard]] std::span<SessionMissesEntry> misses() const { return fixed().misses; }
   [[nodiscard]] std::span<BankEntry> banks() const {
     return {reinterpret_cast<BankEntry*>(&fixed() + 1), banks_};
@@ -83,7 +83,7 @@ class Ledger {
     std::array<std::byte, kConfigBytes> configs;
     uint64_t magic;
     LedgerCounts retired_misses;
-    std::array<SessionMissesEntry, size_t{SESSION_CLIENT_FIRST} * EVENT_ID_MAX> misses;
+    std::array<SessionMissesEntry, size_t{SESSIONS_MAX} * EVENT_ID_MAX> misses;
     StreamEntry stream;
   };
   Ledger(uint32_t cpus, uint32_t banks) : cpus_(cpus), banks_(banks) {}

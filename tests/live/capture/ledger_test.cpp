@@ -76,6 +76,20 @@ TEST(Probe, ReportsMissesOfARemovedProbeInTheNextDaemonsSnapshot) {
   EXPECT_GE(manifest["missed"].value("kprobes:inner", uint64_t{0}), missed) << manifest["missed"];
 }
 
+// Without a recorder, the status of an event has the sum of the clients.
+TEST(Ledger, HasNoCountsOfTheClientsOfAKilledDaemon) {
+  Daemon daemon(json{{"events", json::object()}, {"flight", {{"enabled", false}}}});
+  const auto recorded = [&] {
+    return daemon.event_status("sys_enter")["recorded"].get<uint64_t>();
+  };
+  const Stream client(daemon, {"--event", "sys_enter"});
+  ASSERT_TRUE(eventually([&] { return recorded() > 0; }));
+  daemon.end(SIGKILL);
+  daemon.start();
+  EXPECT_EQ(recorded(), 0U);
+  EXPECT_EQ(daemon.event_status("sys_enter")["filtered"], 0);
+}
+
 constexpr const char* kMissing = "kmem_cache_alloc";
 
 // Allocates, and takes timer interrupts that allocate: those that come while the event's program
