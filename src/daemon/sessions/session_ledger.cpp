@@ -28,11 +28,6 @@ uint64_t at(const std::vector<uint64_t>& counts, uint32_t cpu) {
   return counts.empty() ? 0 : counts[cpu];
 }
 
-// A daemon may be killed between two stores, so they must keep their order.
-void store(uint64_t& value, uint64_t now) {
-  std::atomic_ref(value).store(now, std::memory_order_release);
-}
-
 uint64_t total(const SessionMissesEntry& entry, uint64_t now) {
   return entry.counted + (entry.on != 0 && now > entry.before ? now - entry.before : 0);
 }

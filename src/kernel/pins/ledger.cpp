@@ -16,7 +16,7 @@ namespace ktraced {
 namespace {
 
 constexpr const char* kName = "ledger";
-constexpr uint64_t kMagic = 0x315247444c544b;  // "KTLDGR1": changes with the layout
+constexpr uint64_t kMagic = 0x325247444c544b;  // "KTLDGR2": changes with the layout
 
 }  // namespace
 

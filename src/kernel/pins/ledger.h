@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,8 +15,24 @@
 
 namespace ktraced {
 
+// A daemon may be killed between two stores, so they must keep their order.
+inline void store(uint64_t& value, uint64_t now) {
+  std::atomic_ref(value).store(now, std::memory_order_release);
+}
+
 // Numbers of hits by event id.
 using LedgerCounts = std::array<uint64_t, EVENT_ID_MAX>;
+
+// The trace config and its changes. Positions count bytes since the log began; one lies at
+// data[position % data.size()].
+struct ConfigLog {
+  uint64_t head;            // end of the newest entry
+  uint64_t tail;            // the oldest entry
+  uint64_t known_since_ns;  // the trace config before this is unknown; 0: all is known
+  uint64_t changing;        // 1: the kernel is being changed
+  std::array<std::byte, 4064> unused;
+  std::array<std::byte, (1U << 20) - 4096> data;
+};
 
 // The missed hits of one event in one session.
 struct SessionMissesEntry {
@@ -54,16 +71,13 @@ struct StreamCpuEntry {
 // next daemon finds no less than was missed or lost.
 class Ledger {
  public:
-  static constexpr size_t kConfigBytes = 1U << 20;
-
   // With `pins` it outlives the daemon. Never fails: without a map it is memory of this process.
   static Ledger open(const Pins* pins, uint32_t cpus, uint32_t banks);
 
   // An earlier daemon wrote it.
   [[nodiscard]] bool adopted() const { return adopted_; }
 
-  // The log of trace configs: kConfigBytes.
-  [[nodiscard]] std::span<std::byte> configs() const { return fixed().configs; }
+  [[nodiscard]] ConfigLog& configs() const { return fixed().configs; }
   // Hits missed at programs and links that are no more: the kernel's count ends with them. Add to
   // it before closing them. A daemon that ends in between leaves hits that are counted twice, but
   // never loses any.
@@ -80,7 +94,7 @@ class Ledger {
 
  private:
   struct Fixed {
-    std::array<std::byte, kConfigBytes> configs;
+    ConfigLog configs;
     uint64_t magic;
     LedgerCounts retired_misses;
     std::array<SessionMissesEntry, size_t{SESSIONS_MAX} * EVENT_ID_MAX> misses;
