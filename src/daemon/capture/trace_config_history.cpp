@@ -5,13 +5,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/text/json_access.h"
 #include "base/text/json_dump.h"
 
@@ -51,37 +51,21 @@ struct EntryHeader {
   uint32_t checksum;
 };
 
-// FNV-1a of everything else in an entry; finds torn entries, not forged ones.
+// A hash of everything else in an entry; finds torn entries, not forged ones.
 uint32_t checksum_of(uint64_t position, uint64_t ns, std::string_view text) {
-  uint32_t hash = 0x811c9dc5;
-  auto add = [&hash](std::span<const std::byte> bytes) {
-    for (const std::byte b : bytes) hash = (hash ^ static_cast<uint32_t>(b)) * 0x01000193;
-  };
-  add(std::as_bytes(std::span(&position, 1)));
-  add(std::as_bytes(std::span(&ns, 1)));
-  add(std::as_bytes(std::span(text)));
-  return hash;
-}
-
-// Bytes of the log from a position on, in two parts if they go beyond its end.
-std::array<std::span<std::byte>, 2> at(ConfigLog& log, uint64_t position, size_t bytes) {
-  const std::span<std::byte> data = log.data;
-  const size_t begin = position % data.size(), first = std::min(bytes, data.size() - begin);
-  return {data.subspan(begin, first), data.first(bytes - first)};
+  Hash hash;
+  hash.add(std::as_bytes(std::span(&position, 1)));
+  hash.add(std::as_bytes(std::span(&ns, 1)));
+  hash.add(std::as_bytes(std::span(text)));
+  return static_cast<uint32_t>(hash.value());
 }
 
 void copy_in(ConfigLog& log, uint64_t position, std::span<const std::byte> bytes) {
-  for (const std::span<std::byte> part : at(log, position, bytes.size())) {
-    std::ranges::copy(bytes.first(part.size()), part.begin());
-    bytes = bytes.subspan(part.size());
-  }
+  for (const std::byte byte : bytes) log.data[position++ % log.data.size()] = byte;
 }
 
-void copy_out(ConfigLog& log, uint64_t position, std::span<std::byte> bytes) {
-  for (const std::span<std::byte> part : at(log, position, bytes.size())) {
-    std::ranges::copy(part, bytes.begin());
-    bytes = bytes.subspan(part.size());
-  }
+void copy_out(const ConfigLog& log, uint64_t position, std::span<std::byte> bytes) {
+  for (std::byte& byte : bytes) byte = log.data[position++ % log.data.size()];
 }
 
 }  // namespace

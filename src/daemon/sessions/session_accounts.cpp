@@ -84,21 +84,8 @@ std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t 
   return readings;
 }
 
-SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
-  return read_range(SESSION_RECORDER + 1, SESSIONS_MAX, event);
-}
-
-SessionAccounts::Reading SessionAccounts::read_output(const Event& event) const {
-  return read_range(SESSION_OUTPUT, SESSION_OUTPUT + 1, event);
-}
-
-SessionAccounts::Reading SessionAccounts::read_clients(const Event& event) const {
-  return read_range(SESSION_CLIENT_FIRST, SESSIONS_MAX, event);
-}
-
-// The sums of the sessions from number `first` up to, not including, `end`; also of ended ones.
-SessionAccounts::Reading SessionAccounts::read_range(uint32_t first, uint32_t end,
-                                                     const Event& event) const {
+SessionAccounts::Reading SessionAccounts::read_sum(uint32_t first, uint32_t end,
+                                                   const Event& event) const {
   Reading sum;
   for (uint32_t session = first; session < end; ++session) {
     if (const auto ended = ended_.find({session, event.id}); ended != ended_.end())

@@ -60,11 +60,9 @@ class SessionAccounts {
   [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
   // The counts of all events that have any; not for the recorder.
   [[nodiscard]] std::map<uint16_t, Reading> read_all(uint32_t session) const;
-  // The sum of all sessions but the recorder, also of those that have ended, since reset_ended().
-  [[nodiscard]] Reading read_streams(const Event& event) const;
-  // The parts of this sum: of the output, and of clients.
-  [[nodiscard]] Reading read_output(const Event& event) const;
-  [[nodiscard]] Reading read_clients(const Event& event) const;
+  // The sum of the sessions from number `first` up to, not including, `end`, without the recorder;
+  // also of those that have ended since reset_ended().
+  [[nodiscard]] Reading read_sum(uint32_t first, uint32_t end, const Event& event) const;
   // Hits on all CPUs while no session had the event on, see SessionLedger::ignored().
   [[nodiscard]] uint64_t ignored(const Event& event) const;
   // True if there was any hit, regardless of resets. Does not count missed hits: reading them takes
@@ -86,7 +84,6 @@ class SessionAccounts {
  private:
   using Key = std::pair<uint32_t, uint16_t>;  // session and event
 
-  [[nodiscard]] Reading read_range(uint32_t first, uint32_t end, const Event& event) const;
   // The counts of all sessions that have had the number; `emptied`: as for reset().
   [[nodiscard]] Reading total(uint32_t session, const Event& event, uint64_t overwritten,
                               bool emptied = false) const;
