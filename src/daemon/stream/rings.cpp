@@ -5,8 +5,6 @@
 
 #include <map>
 
-#include "daemon/stream/crash_losses.h"
-
 namespace ktraced {
 namespace {
 
@@ -25,10 +23,9 @@ Rings::Rings(const BpfObject& object, const Ledger& ledger, const BpfSizes& size
 LostByCpu Rings::resume_account(const StreamRings& output) {
   std::map<uint32_t, uint64_t> consumed;
   for (const auto& [cpu, ring] : output.rings()) consumed[cpu] = ring.consumed();
-  auto unwritten = account_.resume(consumed, [this](uint32_t cpu, uint16_t event) {
+  auto lost = account_.resume(consumed, [this](uint32_t cpu, uint16_t event) {
     return counters_.reported(SESSION_OUTPUT, cpu, event);
   });
-  auto lost = unwritten ? crash_losses(std::move(*unwritten)) : std::nullopt;
   if (!lost) return {};
   lost_before_ = 0;
   for (const auto& [cpu, events] : *lost)

@@ -2,14 +2,59 @@
 #include "kernel/rings/stream_account.h"
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "trace/directory/trace_reader.h"
 
 namespace ktraced {
+namespace {
 
-std::optional<StreamAccount::Unwritten> StreamAccount::resume(
-    const std::map<uint32_t, uint64_t>& consumed, const Reported& reported) {
+using CountsByCpu = std::vector<LedgerCounts>;
+
+// Opens a trace, finished or not: it may have got its final name just before the daemon was killed.
+Result<TraceReader> open_trace(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return TraceReader::open(path);
+  return TraceReader::open(path + ".partial", true);
+}
+
+// Subtracts the events and losses of a trace. False if it cannot be read.
+bool subtract(const std::string& path, CountsByCpu& counts) {
+  auto trace = open_trace(path);
+  if (!trace) return false;
+  for (PacketFile& file : trace->open_files()) {
+    if (file.cpu() >= counts.size()) return false;
+    const auto take_off = [&](uint32_t event, uint64_t count) {
+      if (event < EVENT_ID_MAX) counts[file.cpu()][event] -= count;
+    };
+    for (auto packet = file.next(); packet && *packet; packet = file.next()) {
+      for (const Lost& lost : (*packet)->view.lost()) take_off(lost.event_id, lost.count);
+      (*packet)->view.for_each_record([&](const RecordView& record) { take_off(record.id(), 1); });
+    }
+  }
+  return true;
+}
+
+// Nothing if a count is below zero.
+std::optional<LostByCpu> as_losses(const CountsByCpu& counts) {
+  LostByCpu lost;
+  for (uint32_t cpu = 0; cpu < counts.size(); ++cpu)
+    for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
+      const uint64_t count = counts[cpu][event];
+      if (static_cast<int64_t>(count) < 0) return std::nullopt;
+      if (count != 0) lost[cpu].push_back({.count = count, .event_id = event, .reserved = 0});
+    }
+  return lost;
+}
+
+}  // namespace
+
+std::optional<LostByCpu> StreamAccount::resume(const std::map<uint32_t, uint64_t>& consumed,
+                                               const Reported& reported) {
   const uint64_t trace = active().load();
   bool known = trace == 1 || trace == 2;
-  Unwritten unwritten;
+  CountsByCpu unwritten;
   for (uint32_t number = 0; number < taken_.size(); ++number) {
     Taken& taken = taken_[number];
     const auto ring = consumed.find(number);
@@ -22,13 +67,14 @@ std::optional<StreamAccount::Unwritten> StreamAccount::resume(
     taken.events = EVENT_ID_MAX;
     if (!valid) write_slot(number, taken.slot, position);
     if (!known) continue;
-    auto& counts = unwritten.counts.emplace_back(taken.counts.begin(), taken.counts.end());
+    LedgerCounts& counts = unwritten.emplace_back(taken.counts);
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
       counts[event] += reported(number, event) - cpus_[number].written[trace - 1][event];
   }
   if (!known) return std::nullopt;
-  unwritten.trace = traces_.traces[trace - 1].data();
-  return unwritten;
+  const std::string path = traces_.traces[trace - 1].data();  // empty: none was begun
+  if (!path.empty() && !subtract(path, unwritten)) return std::nullopt;
+  return as_losses(unwritten);
 }
 
 void StreamAccount::take(uint32_t cpu, uint16_t event) {
@@ -80,15 +126,9 @@ uint64_t StreamAccount::generation() const {
   return generation_;
 }
 
-void StreamAccount::give_up() {
+void StreamAccount::give_up(std::optional<uint64_t> generation) {
   std::lock_guard lock(mutex_);
-  settled_ = false;
-  active().store(0);
-}
-
-void StreamAccount::give_up(uint64_t generation) {
-  std::lock_guard lock(mutex_);
-  if (generation == generation_) settled_ = false;
+  if (generation.value_or(generation_) == generation_) settled_ = false;
   active().store(0);
 }
 

@@ -31,14 +31,11 @@ class StreamAccount {
   // Drops of an event that were reported to readers, by CPU and event id.
   using Reported = std::function<uint64_t(uint32_t cpu, uint16_t event)>;
 
-  // The events that a killed daemon had read, without those in its finished traces.
-  struct Unwritten {
-    std::string trace;  // the unfinished trace, whose events the caller subtracts; empty: none yet
-    std::vector<std::vector<uint64_t>> counts;  // by CPU and event id
-  };
   // Continues the account of an earlier daemon; call it first. `consumed`: the position of each
-  // CPU's ring. Nothing if that daemon ended cleanly, or if its losses are unknown.
-  std::optional<Unwritten> resume(const std::map<uint32_t, uint64_t>& consumed,
+  // CPU's ring. Returns the events that a killed daemon had read and that are in no trace. Nothing
+  // if that daemon ended cleanly, or if its losses are unknown: the trace that it was writing is
+  // missing, or contradicts the account.
+  std::optional<LostByCpu> resume(const std::map<uint32_t, uint64_t>& consumed,
                                   const Reported& reported);
 
   // The drain thread has read a record.
@@ -53,12 +50,10 @@ class StreamAccount {
   // The number of the last begin(). A series of traces keeps that of its own beginning: it may
   // still be written when the stream has begun again.
   [[nodiscard]] uint64_t generation() const;
-  // Published packets were neither written nor lost: until the next begin() the losses of a crash
-  // are unknown. Any thread.
-  void give_up();
-  // Packets of the series with this number were neither written nor lost. The losses of a crash are
-  // unknown until the next begin() or, if that was called already, until this series ends.
-  void give_up(uint64_t generation);
+  // Packets, of the series with this number or of the current one, were neither written nor lost.
+  // The losses of a crash are unknown until the next begin() or, if that was called already, until
+  // this series ends. Any thread.
+  void give_up(std::optional<uint64_t> generation = std::nullopt);
 
   // The writer begins a trace of a series, has ended one, or ends writing the series.
   void begin_trace(uint64_t generation, const std::string& path);
