@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "daemon/config/config.h"
 #include "daemon/runtime/failure_barrier.h"
-#include "daemon/sessions/account_records.h"
 #include "daemon/sessions/session_rules.h"
 #include "schema/names.h"
 #include "trace/metadata/account_record.h"
@@ -141,7 +140,7 @@ void SessionControl::finish(uint32_t number, std::string_view reason) {
 
 std::vector<std::byte> SessionControl::last_records(uint32_t number,
                                                     std::string_view reason) const {
-  auto records = account_records(p_.accounts, number);
+  auto records = p_.accounts.records(number);
   if (reason.empty()) return records;
   const auto end = end_record(reason, boottime_ns());
   records.insert(records.end(), end.begin(), end.end());

@@ -125,10 +125,10 @@ void TraceConfigHistory::mark_unknown(std::string reason) {
 
 void TraceConfigHistory::clear_log(uint64_t known_since_ns) {
   logged_ = 0;
-  store(log_.head, 0);  // nothing is there
-  store(log_.tail, 0);
-  store(log_.changing, changing_ != 0 ? 1 : 0);
-  store(log_.known_since_ns, known_since_ns);
+  store_in_order(log_.head, 0);  // nothing is there
+  store_in_order(log_.tail, 0);
+  store_in_order(log_.changing, changing_ != 0 ? 1 : 0);
+  store_in_order(log_.known_since_ns, known_since_ns);
 }
 
 TraceConfigHistory::Config TraceConfigHistory::current() const {
@@ -159,8 +159,8 @@ std::optional<uint64_t> TraceConfigHistory::note(json config) {
 // daemon that ends here leaves a log with less than the truth, never more.
 void TraceConfigHistory::evict_logged(uint64_t next_ns) {
   const auto oldest = changes_.end() - static_cast<ptrdiff_t>(logged_--);
-  store(log_.known_since_ns, logged_ != 0 ? std::next(oldest)->ns : next_ns);
-  store(log_.tail, log_.tail + sizeof(EntryHeader) + oldest->bytes);
+  store_in_order(log_.known_since_ns, logged_ != 0 ? std::next(oldest)->ns : next_ns);
+  store_in_order(log_.tail, log_.tail + sizeof(EntryHeader) + oldest->bytes);
 }
 
 // The entry exists once the head is behind it. A config that does not fit even into an empty log
@@ -168,14 +168,14 @@ void TraceConfigHistory::evict_logged(uint64_t next_ns) {
 void TraceConfigHistory::write(uint64_t ns, std::string_view text) {
   const size_t bytes = sizeof(EntryHeader) + text.size();
   while (logged_ != 0 && log_.head + bytes - log_.tail > log_.data.size()) evict_logged(ns);
-  if (logged_ == 0 && !changes_.empty()) store(log_.known_since_ns, ns);
+  if (logged_ == 0 && !changes_.empty()) store_in_order(log_.known_since_ns, ns);
   if (bytes > log_.data.size()) return;
   const EntryHeader entry{.ns = ns,
                           .bytes = static_cast<uint32_t>(text.size()),
                           .checksum = checksum_of(log_.head, ns, text)};
   copy_in(log_, log_.head, std::as_bytes(std::span(&entry, 1)));
   copy_in(log_, log_.head + sizeof(entry), std::as_bytes(std::span(text)));
-  store(log_.head, log_.head + bytes);
+  store_in_order(log_.head, log_.head + bytes);
   ++logged_;
 }
 
@@ -204,11 +204,11 @@ json TraceConfigHistory::since(uint64_t ns) const {
 }
 
 TraceConfigHistory::Change::Change(TraceConfigHistory& history) : history_(history) {
-  if (history_.changing_++ == 0) store(history_.log_.changing, 1);
+  if (history_.changing_++ == 0) store_in_order(history_.log_.changing, 1);
 }
 
 TraceConfigHistory::Change::~Change() {
-  if (--history_.changing_ == 0) store(history_.log_.changing, 0);
+  if (--history_.changing_ == 0) store_in_order(history_.log_.changing, 0);
 }
 
 std::vector<std::string> dropped_settings(const json& before, const json& now) {

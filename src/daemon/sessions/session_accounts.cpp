@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "daemon/sessions/call_place.h"
+#include "trace/metadata/account_record.h"
 
 namespace ktraced {
 
@@ -82,6 +83,27 @@ std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t 
     if (Reading reading = read(session, event); reading.counters.any())
       readings.emplace(event.id, std::move(reading));
   return readings;
+}
+
+std::vector<std::byte> SessionAccounts::records(uint32_t session) const {
+  const uint64_t now = boottime_ns(), reset_ns = this->reset_ns(session);
+  HitAccount sum;
+  std::vector<std::byte> records;
+  const auto add = [&](uint32_t event, const HitAccount& hits) {
+    const auto record = account_record({.event = event, .hits = hits, .reset_ns = reset_ns}, now);
+    records.insert(records.end(), record.begin(), record.end());
+  };
+  for (const auto& [event, reading] : read_all(session)) {
+    const EventCounts& counts = reading.counters.counts;
+    const HitAccount hits{.recorded = counts.recorded,
+                          .filtered = counts.filtered,
+                          .dropped = counts.dropped,
+                          .missed = reading.counters.missed};
+    add(event, hits);
+    sum += hits;
+  }
+  add(0, sum);
+  return records;
 }
 
 SessionAccounts::Reading SessionAccounts::read_sum(uint32_t first, uint32_t end,

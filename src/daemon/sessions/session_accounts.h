@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -60,6 +61,9 @@ class SessionAccounts {
   [[nodiscard]] Reading read(uint32_t session, const Event& event, uint64_t overwritten = 0) const;
   // The counts of all events that have any; not for the recorder.
   [[nodiscard]] std::map<uint16_t, Reading> read_all(uint32_t session) const;
+  // These counts for its client, as metadata records: one for each event, then one with the
+  // sums.
+  [[nodiscard]] std::vector<std::byte> records(uint32_t session) const;
   // The sum of the sessions from number `first` up to, not including, `end`, without the recorder;
   // also of those that have ended since reset_ended().
   [[nodiscard]] Reading read_sum(uint32_t first, uint32_t end, const Event& event) const;

@@ -142,9 +142,9 @@ void SessionLedger::switch_misses(uint16_t place, uint32_t sessions, bool on) {
     SessionMissesEntry& entry = misses(session, place);
     if ((sessions >> session & 1) == 0 || on == (entry.on != 0)) continue;
     const uint64_t now = kernel_.missed(place);
-    store(entry.counted, total(entry, now));
-    store(entry.before, now);
-    store(entry.on, on ? 1 : 0);
+    store_in_order(entry.counted, total(entry, now));
+    store_in_order(entry.before, now);
+    store_in_order(entry.on, on ? 1 : 0);
   }
 }
 

@@ -16,7 +16,7 @@
 namespace ktraced {
 
 // A daemon may be killed between two stores, so they must keep their order.
-inline void store(uint64_t& value, uint64_t now) {
+inline void store_in_order(uint64_t& value, uint64_t now) {
   std::atomic_ref(value).store(now, std::memory_order_release);
 }
 

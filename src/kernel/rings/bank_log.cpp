@@ -2,7 +2,6 @@
 #include "kernel/rings/bank_log.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/clock.h"
 
@@ -10,11 +9,11 @@ namespace ktraced {
 
 uint64_t BankLog::begin(uint32_t bank) {
   BankEntry& entry = banks_[bank];
-  std::atomic_ref(entry.end).store(0);
+  store_in_order(entry.end, 0);
   entry.name[0] = '\0';
   read_missed(entry.missed_at_begin);
   const uint64_t ts = boottime_ns();
-  std::atomic_ref(entry.begin).store(ts);
+  store_in_order(entry.begin, ts);
   return ts;
 }
 
@@ -27,7 +26,7 @@ void BankLog::settle_begin(uint32_t bank) {
 void BankLog::end(uint32_t bank, uint64_t ts) {
   BankEntry& entry = banks_[bank];
   read_missed(entry.missed_at_end);
-  std::atomic_ref(entry.end).store(ts);
+  store_in_order(entry.end, ts);
 }
 
 void BankLog::set_name(uint32_t bank, const std::string& name) {
