@@ -82,42 +82,38 @@ void TraceConfigHistory::adopt() {
     return mark_unknown("the earlier daemon did not log it, nor how many hits the kernel missed");
   if (log_.changing != 0)
     return mark_unknown("an earlier daemon ended while it changed the trace config");
-  auto entries = read_log();
-  if (!entries) return mark_unknown("the log of trace configs is damaged");
+  if (!read_log()) return mark_unknown("the log of trace configs is damaged");
   if (log_.known_since_ns != 0)
     known_since_ = {.ns = log_.known_since_ns, .reason = "the log holds only the last changes"};
-  for (Entry& entry : *entries) {
-    ++logged_;
-    add(std::move(entry));
-  }
   current_ = changes_.back().config;
 }
 
-// Nothing if the log is damaged.
-std::optional<std::vector<TraceConfigHistory::Entry>> TraceConfigHistory::read_log() const {
+// False if the log is damaged.
+bool TraceConfigHistory::read_log() {
   const uint64_t head = log_.head;
-  std::vector<Entry> entries;
-  if (log_.tail >= head || head - log_.tail > log_.data.size()) return std::nullopt;
+  if (log_.tail >= head || head - log_.tail > log_.data.size()) return false;
   for (uint64_t position = log_.tail; position != head;) {
     EntryHeader entry{};
-    if (head - position < sizeof(entry)) return std::nullopt;
+    if (head - position < sizeof(entry)) return false;
     copy_out(log_, position, std::as_writable_bytes(std::span(&entry, 1)));
-    if (entry.bytes > head - position - sizeof(entry)) return std::nullopt;
+    if (entry.bytes > head - position - sizeof(entry)) return false;
     std::string text(entry.bytes, '\0');
     copy_out(log_, position + sizeof(entry), std::as_writable_bytes(std::span(text)));
-    if (entry.checksum != checksum_of(position, entry.ns, text)) return std::nullopt;
+    if (entry.checksum != checksum_of(position, entry.ns, text)) return false;
     auto config = json::parse(text, nullptr, false);
-    if (!config.is_object() || (!entries.empty() && entry.ns < entries.back().ns))
-      return std::nullopt;
-    entries.push_back({.ns = entry.ns,
-                       .config = std::make_shared<const json>(std::move(config)),
-                       .bytes = entry.bytes});
+    if (!config.is_object() || (!changes_.empty() && entry.ns < changes_.back().ns)) return false;
+    ++logged_;
+    add({.ns = entry.ns,
+         .config = std::make_shared<const json>(std::move(config)),
+         .bytes = entry.bytes});
     position += sizeof(entry) + entry.bytes;
   }
-  return entries;
+  return true;
 }
 
 void TraceConfigHistory::mark_unknown(std::string reason) {
+  changes_.clear();
+  bytes_ = 0;
   known_since_ = {.ns = boottime_ns(), .reason = std::move(reason)};
   clear_log(known_since_.ns);
   spdlog::warn("the trace config up to now is not known: {}", known_since_.reason);

@@ -65,7 +65,7 @@ class TraceConfigHistory {
     size_t bytes = 0;  // as text
   };
   void adopt();
-  [[nodiscard]] std::optional<std::vector<Entry>> read_log() const;
+  [[nodiscard]] bool read_log();
   void mark_unknown(std::string reason);
   void clear_log(uint64_t known_since_ns);
   void evict_logged(uint64_t next_ns);

@@ -99,25 +99,22 @@ void SessionLedger::drop(uint32_t session) {
   change(events);
 }
 
-// What all sessions of the word have seen since the stretch began.
-uint64_t SessionLedger::in_stretch(const Hits& hits, uint32_t way, uint32_t cpu,
-                                   uint16_t event) const {
-  return kernel_.hits(cpu, counter_of(way), event) - at(hits.before, cpu);
-}
-
 // No program counts for the stretch any more.
 void SessionLedger::add(Ended ended) {
   Hits& hits = hits_[ended.event];
   for (uint32_t session = SESSION_RECORDER + 1; session <= kNobody; ++session) {
     if (!sees(session, ended.way)) continue;
-    hits.ended[session].resize(kernel_.cpus);
+    std::vector<uint64_t> counts;
     for (uint32_t cpu = 0; cpu < kernel_.cpus; ++cpu)
-      hits.ended[session][cpu] += in_stretch(hits, ended.way, cpu, ended.event);
+      counts.push_back(hits_at(session, cpu, ended.event, ended.way));
+    hits.ended[session] = std::move(counts);
   }
   hits.before = std::move(ended.next);
 }
 
-uint64_t SessionLedger::hits_at(uint32_t session, uint32_t cpu, uint16_t place) const {
+// `way`: the word of the stretch that has not ended.
+uint64_t SessionLedger::hits_at(uint32_t session, uint32_t cpu, uint16_t place,
+                                uint32_t way) const {
   if (session == SESSION_RECORDER) {
     uint64_t sum = 0;
     for (uint32_t counter = WAY_COUNTERS / 2; counter < WAY_COUNTERS; ++counter)
@@ -127,13 +124,14 @@ uint64_t SessionLedger::hits_at(uint32_t session, uint32_t cpu, uint16_t place) 
   static const Hits kNone;
   const auto found = hits_.find(place);
   const Hits& hits = found == hits_.end() ? kNone : found->second;
-  const uint32_t way = kernel_.ways[place];
-  return at(hits.ended[session], cpu) +
-         (sees(session, way) ? in_stretch(hits, way, cpu, place) : 0);
+  uint64_t sum = at(hits.ended[session], cpu);
+  if (sees(session, way)) sum += kernel_.hits(cpu, counter_of(way), place) - at(hits.before, cpu);
+  return sum;
 }
 
 uint64_t SessionLedger::hits(uint32_t session, uint32_t cpu, uint16_t event) const {
-  return sum_of_places(event, [&](uint16_t place) { return hits_at(session, cpu, place); });
+  return sum_of_places(
+      event, [&](uint16_t place) { return hits_at(session, cpu, place, kernel_.ways[place]); });
 }
 
 void SessionLedger::switch_misses(uint16_t place, uint32_t sessions, bool on) {

@@ -89,9 +89,8 @@ class SessionLedger {
     std::vector<uint64_t> next;
   };
   [[nodiscard]] std::vector<uint64_t> read(uint16_t event, uint32_t way) const;
-  [[nodiscard]] uint64_t in_stretch(const Hits& hits, uint32_t way, uint32_t cpu,
-                                    uint16_t event) const;
-  [[nodiscard]] uint64_t hits_at(uint32_t session, uint32_t cpu, uint16_t place) const;
+  [[nodiscard]] uint64_t hits_at(uint32_t session, uint32_t cpu, uint16_t place,
+                                 uint32_t way) const;
   [[nodiscard]] uint32_t direct_bits(const Target& target) const;
   void add(Ended ended);
   [[nodiscard]] SessionMissesEntry& misses(uint32_t session, uint16_t place) const {

@@ -17,15 +17,16 @@ Rings::Rings(const BpfObject& object, const Ledger& ledger, const BpfSizes& size
     : object_(object),
       cpus_(as_set(online_cpus())),
       counters_(std::move(counters)),
-      account_(ledger.stream(), ledger.stream_cpus()),
+      account_(ledger.stream(), ledger.stream_cpus(),
+               [this](uint32_t cpu, uint16_t event) {
+                 return counters_.reported(SESSION_OUTPUT, cpu, event);
+               }),
       flight_(object, sizes, counters_, std::move(banks)) {}
 
 LostByCpu Rings::resume_account(const StreamRings& output) {
   std::map<uint32_t, uint64_t> consumed;
   for (const auto& [cpu, ring] : output.rings()) consumed[cpu] = ring.consumed();
-  auto lost = account_.resume(consumed, [this](uint32_t cpu, uint16_t event) {
-    return counters_.reported(SESSION_OUTPUT, cpu, event);
-  });
+  auto lost = account_.resume(consumed);
   if (!lost) return {};
   lost_before_ = 0;
   for (const auto& [cpu, events] : *lost)

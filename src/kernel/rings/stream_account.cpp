@@ -50,8 +50,7 @@ std::optional<LostByCpu> as_losses(const CountsByCpu& counts) {
 
 }  // namespace
 
-std::optional<LostByCpu> StreamAccount::resume(const std::map<uint32_t, uint64_t>& consumed,
-                                               const Reported& reported) {
+std::optional<LostByCpu> StreamAccount::resume(const std::map<uint32_t, uint64_t>& consumed) {
   const uint64_t trace = active().load();
   bool known = trace == 1 || trace == 2;
   CountsByCpu unwritten;
@@ -69,7 +68,7 @@ std::optional<LostByCpu> StreamAccount::resume(const std::map<uint32_t, uint64_t
     if (!known) continue;
     LedgerCounts& counts = unwritten.emplace_back(taken.counts);
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-      counts[event] += reported(number, event) - cpus_[number].written[trace - 1][event];
+      counts[event] += reported_(number, event) - cpus_[number].written[trace - 1][event];
   }
   if (!known) return std::nullopt;
   const std::string path = traces_.traces[trace - 1].data();  // empty: none was begun
@@ -106,14 +105,14 @@ void StreamAccount::restart(uint32_t cpu) {
 }
 
 // An account that a killed daemon has left stays valid until a trace begins.
-void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost) {
+void StreamAccount::begin(const LostByCpu& known_lost) {
   std::lock_guard lock(mutex_);
   ++generation_;
   for (uint32_t number = 0; number < taken_.size(); ++number) {
     LedgerCounts& written = written_[number];
     written = taken_[number].counts;
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-      written[event] += reported(number, event);
+      written[event] += reported_(number, event);
     if (const auto lost = known_lost.find(number); lost != known_lost.end())
       for (const Lost& each : lost->second) written[each.event_id] -= each.count;
   }

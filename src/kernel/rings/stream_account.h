@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/pins/ledger.h"
@@ -24,19 +25,22 @@ namespace ktraced {
 // the unfinished trace, is what a killed daemon had not written.
 class StreamAccount {
  public:
-  // Those of the Ledger; they must outlive this.
-  StreamAccount(StreamEntry& traces, std::span<StreamCpuEntry> cpus)
-      : traces_(traces), cpus_(cpus), taken_(cpus.size()), written_(cpus.size()) {}
-
   // Drops of an event that were reported to readers, by CPU and event id.
   using Reported = std::function<uint64_t(uint32_t cpu, uint16_t event)>;
+
+  // `traces` and `cpus` are those of the Ledger and must outlive this.
+  StreamAccount(StreamEntry& traces, std::span<StreamCpuEntry> cpus, Reported reported)
+      : traces_(traces),
+        cpus_(cpus),
+        reported_(std::move(reported)),
+        taken_(cpus.size()),
+        written_(cpus.size()) {}
 
   // Continues the account of an earlier daemon; call it first. `consumed`: the position of each
   // CPU's ring. Returns the events that a killed daemon had read and that are in no trace. Nothing
   // if that daemon ended cleanly, or if its losses are unknown: the trace that it was writing is
   // missing, or contradicts the account.
-  std::optional<LostByCpu> resume(const std::map<uint32_t, uint64_t>& consumed,
-                                  const Reported& reported);
+  std::optional<LostByCpu> resume(const std::map<uint32_t, uint64_t>& consumed);
 
   // The drain thread has read a record.
   void take(uint32_t cpu, uint16_t event);
@@ -46,7 +50,7 @@ class StreamAccount {
   // The CPU has a new ring, which begins at 0.
   void restart(uint32_t cpu);
   // From now on nothing taken is unwritten, except for `known_lost`: the series will report it.
-  void begin(const Reported& reported, const LostByCpu& known_lost);
+  void begin(const LostByCpu& known_lost);
   // The number of the last begin(). A series of traces keeps that of its own beginning: it may
   // still be written when the stream has begun again.
   [[nodiscard]] uint64_t generation() const;
@@ -75,6 +79,7 @@ class StreamAccount {
 
   StreamEntry& traces_;
   std::span<StreamCpuEntry> cpus_;
+  Reported reported_;
   std::vector<Taken> taken_;  // by CPU; drain thread
   // The drain thread and the writer share traces_ and the members below.
   mutable std::mutex mutex_;

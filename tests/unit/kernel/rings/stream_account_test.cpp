@@ -33,7 +33,11 @@ Lost lost(uint16_t event, uint64_t count) { return {.count = count, .event_id = 
 // Accounts of daemons that follow each other, in memory that outlives them.
 class StreamAccountTest : public testing::Test {
  protected:
-  StreamAccount next_daemon() { return {*traces_, cpus()}; }
+  StreamAccount next_daemon() {
+    return {*traces_, cpus(), [this](uint32_t cpu, uint16_t event) {
+              return cpu == 0 && event == kNear ? reported_ : 0;
+            }};
+  }
   std::span<StreamCpuEntry> cpus() const {
     return {reinterpret_cast<StreamCpuEntry*>(memory_.data()), kCpus};
   }
@@ -42,9 +46,8 @@ class StreamAccountTest : public testing::Test {
     std::ranges::fill(cpus(), StreamCpuEntry());
   }
   static std::optional<LostByCpu> resume(StreamAccount& account, uint64_t position) {
-    return account.resume({{0, position}}, reported);
+    return account.resume({{0, position}});
   }
-  static uint64_t reported(uint32_t, uint16_t) { return 0; }
 
   static Mapping map() {
     constexpr size_t kBytes = (kCpus * sizeof(StreamCpuEntry) + kPage - 1) / kPage * kPage;
@@ -56,17 +59,38 @@ class StreamAccountTest : public testing::Test {
   std::unique_ptr<StreamEntry> traces_ = std::make_unique<StreamEntry>();
   // Pages of its own, which can be made unwritable, and which a killed daemon shares.
   Mapping memory_ = map();
+  uint64_t reported_ = 0;  // drops of kNear on CPU 0
 };
 
 TEST_F(StreamAccountTest, ResumesWithWhatWasTakenUpToTheLastCommit) {
   StreamAccount account = next_daemon();
   resume(account, 0);
-  account.begin(reported, {});
+  account.begin({});
   for (int i = 0; i < 3; ++i) account.take(0, kNear);
   account.commit(0, 96);
   account.take(0, kNear);
   StreamAccount next = next_daemon();
   EXPECT_THAT(resume(next, 96), Optional(ElementsAre(Pair(0U, ElementsAre(lost(kNear, 3))))));
+}
+
+TEST_F(StreamAccountTest, CountsDropsThatWereReportedSinceTheStreamBegan) {
+  reported_ = 10;
+  StreamAccount account = next_daemon();
+  resume(account, 0);
+  account.begin({});
+  reported_ += 4;
+  account.take(0, kNear);
+  account.commit(0, 32);
+  StreamAccount next = next_daemon();
+  EXPECT_THAT(resume(next, 32), Optional(ElementsAre(Pair(0U, ElementsAre(lost(kNear, 5))))));
+}
+
+TEST_F(StreamAccountTest, KeepsTheLossesOfACrashUntilATraceHasThem) {
+  StreamAccount account = next_daemon();
+  resume(account, 0);
+  account.begin({{0, {lost(kNear, 6)}}});
+  StreamAccount next = next_daemon();
+  EXPECT_THAT(resume(next, 0), Optional(ElementsAre(Pair(0U, ElementsAre(lost(kNear, 6))))));
 }
 
 // The second of them is killed while it copies the counts of a slot.
@@ -75,7 +99,7 @@ TEST_F(StreamAccountTest, IgnoresAHalfWrittenSlotAfterTwoCommitsAtOnePosition) {
     clear();
     StreamAccount account = next_daemon();
     resume(account, 0);
-    account.begin(reported, {});
+    account.begin({});
     for (int i = 0; i < 3; ++i) account.take(0, kNear);
     for (int i = 0; i < commits; ++i) account.commit(0, 96);
     account.take(0, kNear);
@@ -98,7 +122,7 @@ TEST_F(StreamAccountTest, IsUnknownAfterGivingUpAlsoWhileATraceBegins) {
   for (int round = 0; round < 200; ++round) {
     StreamAccount account = next_daemon();
     resume(account, 0);
-    account.begin(reported, {});
+    account.begin({});
     const uint64_t generation = account.generation();
     std::thread writer([&] { account.begin_trace(generation, "/trace"); });
     account.give_up();
@@ -111,12 +135,12 @@ TEST_F(StreamAccountTest, IsUnknownAfterGivingUpAlsoWhileATraceBegins) {
 TEST_F(StreamAccountTest, CountsNoTraceOfASeriesThatHasEnded) {
   StreamAccount account = next_daemon();
   resume(account, 0);
-  account.begin(reported, {});
+  account.begin({});
   const uint64_t ended = account.generation();
   account.begin_trace(ended, "/first");
   account.take(0, kNear);
   account.commit(0, 32);
-  account.begin(reported, {});
+  account.begin({});
   account.begin_trace(ended, "/second");
   {
     StreamAccount next = next_daemon();
@@ -148,13 +172,13 @@ class CrashLosses : public StreamAccountTest {
   std::optional<LostByCpu> losses(const std::string& trace, uint64_t first, uint64_t second) {
     StreamAccount account = next_daemon();
     resume(account, 0);
-    account.begin(reported, {});
+    account.begin({});
     if (!trace.empty()) account.begin_trace(account.generation(), trace);
     for (uint64_t i = 0; i < first; ++i) account.take(0, EVENT_kfree);
     for (uint64_t i = 0; i < second; ++i) account.take(1, EVENT_kfree);
     for (const uint32_t cpu : {0U, 1U}) account.commit(cpu, 96);
     StreamAccount next = next_daemon();
-    return next.resume({{0, 96}, {1, 96}}, reported);
+    return next.resume({{0, 96}, {1, 96}});
   }
 
   test::TempDirectory directory_;
