@@ -80,15 +80,6 @@ struct {
 	__array(values, struct flight_ring);
 } flight_rings SEC(".maps");
 
-/* Index = bank. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, u32);
-	__type(value, struct flight_bank);
-} flight_banks SEC(".maps");
-
 /* Counters: index = CPU, read by the daemon through mmap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

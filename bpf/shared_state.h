@@ -191,18 +191,6 @@ enum {
 };
 
 /*
- * State of a bank of flight rings. Only the daemon reads and writes it; it is in a map
- * so that it outlives the daemon, as the rings do.
- */
-struct flight_bank {
-	u64 begin;                         /* when it became active; ns, CLOCK_BOOTTIME */
-	u64 end;                           /* when it became inactive; 0: not stored yet */
-	char name[256];                    /* trace that it is being saved to, NUL-terminated */
-	u64 missed_at_begin[EVENT_ID_MAX]; /* hits missed until then, by event */
-	u64 missed_at_end[EVENT_ID_MAX];   /* stored before `end` is */
-};
-
-/*
  * When each thread entered its system call: a table of words, directly addressed by the lowest
  * bits of the tid. A word is
  *

@@ -5,7 +5,9 @@
 #include <utility>
 
 namespace ktraced {
+namespace {
 
+// What `now` has more than `before`. Events without an increase are left out.
 HitCounts increase(const HitCounts& before, const HitCounts& now) {
   HitCounts more;
   for (const auto& [event, count] : now) {
@@ -15,6 +17,8 @@ HitCounts increase(const HitCounts& before, const HitCounts& now) {
   }
   return more;
 }
+
+}  // namespace
 
 void MissedHits::note(MissedReading reading, uint64_t oldest_begin) {
   const auto after =

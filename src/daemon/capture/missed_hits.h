@@ -12,9 +12,6 @@ namespace ktraced {
 // Numbers of hits by event.
 using HitCounts = std::map<std::string, uint64_t>;
 
-// What `now` has more than `before`. Events without an increase are left out.
-[[nodiscard]] HitCounts increase(const HitCounts& before, const HitCounts& now);
-
 // The number of missed hits at a time between the two given times (ns, CLOCK_BOOTTIME).
 struct MissedReading {
   uint64_t from_ns = 0;

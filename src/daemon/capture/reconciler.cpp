@@ -33,7 +33,7 @@ bool Reconciler::direct(const Event& event) const {
 // Programs that are attached ignore the hits of events that are off, so that an event ends at once
 // and not when its program is detached.
 void Reconciler::switch_events() {
-  std::vector<SessionHits::Target> events;
+  std::vector<SessionLedger::Target> events;
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
     uint32_t sessions = recording(p_.sessions, event.name);
@@ -45,9 +45,7 @@ void Reconciler::switch_events() {
     }
     events.push_back({.event = event.id, .sessions = sessions, .direct = direct(event)});
   }
-  for (const SessionHits::Target& event : events) p_.misses.begin(event.event, event.sessions);
-  p_.hits.change(events);
-  for (const SessionHits::Target& event : events) p_.misses.end(event.event, event.sessions);
+  p_.ledger.change(events);
 }
 
 std::vector<ProgramNeed> Reconciler::needs() const {

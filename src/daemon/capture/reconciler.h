@@ -18,8 +18,7 @@
 #include "daemon/programs/config_applier.h"
 #include "daemon/programs/program_attacher.h"
 #include "daemon/programs/task_tracking.h"
-#include "daemon/sessions/session_hits.h"
-#include "daemon/sessions/session_misses.h"
+#include "daemon/sessions/session_ledger.h"
 #include "daemon/sessions/session_set.h"
 #include "kernel/catchers/catchers.h"
 #include "kernel/filters/filters.h"
@@ -38,8 +37,7 @@ class Reconciler final : public ConfigApplier {
     const SessionSet& sessions;
     CallHooks& calls;
     const Catchers& catchers;
-    SessionHits& hits;
-    SessionMisses& misses;
+    SessionLedger& ledger;
     const Filters& filters;
     TaskTracking& tracking;
     ProgramAttacher& attacher;

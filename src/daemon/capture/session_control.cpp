@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "daemon/config/config.h"
 #include "daemon/runtime/failure_barrier.h"
-#include "daemon/sessions/account_records.h"
 #include "daemon/sessions/session_rules.h"
 #include "schema/names.h"
 #include "trace/metadata/account_record.h"
@@ -128,7 +127,6 @@ void SessionControl::confine(Session& session) const {
 void SessionControl::stop(std::span<Session* const> sessions) {
   for (Session* session : sessions) session->has_sink = false;
   p_.applier.reconcile();
-  p_.accounts.settle();
 }
 
 void SessionControl::finish(uint32_t number, std::string_view reason) {
@@ -142,7 +140,7 @@ void SessionControl::finish(uint32_t number, std::string_view reason) {
 
 std::vector<std::byte> SessionControl::last_records(uint32_t number,
                                                     std::string_view reason) const {
-  auto records = account_records(p_.accounts, number);
+  auto records = p_.accounts.records(number);
   if (reason.empty()) return records;
   const auto end = end_record(reason, boottime_ns());
   records.insert(records.end(), end.begin(), end.end());
@@ -257,7 +255,7 @@ Result<> SessionControl::adopt_output(bool on) {
   output.ring_bytes = rings.ring_bytes();
   output.has_sink = true;
   output.since_ns = boottime_ns();
-  p_.accounts.begin(SESSION_OUTPUT, true);
+  p_.accounts.begin(SESSION_OUTPUT);
   const LostByCpu lost = p_.rings.resume_account(rings);
   return drain_->open(make_stream(std::move(rings), &p_.rings.account(), publish_output_), &lost);
 }

@@ -9,16 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "kernel/pins/trace_config_log.h"
-#include "kernel/programs/bpf_object.h"
+#include "kernel/pins/ledger.h"
 
 namespace ktraced {
 
 // The recent config changes with their times, including those of earlier daemons. Snapshots need
-// them, because a trace that was filtered in part is not complete. Belongs to the main thread,
-// except for current().
+// them, because a trace that was filtered in part is not complete. The next daemon finds them in a
+// bounded log, from which the oldest are evicted. Belongs to the main thread, except for current().
 class TraceConfigHistory {
  public:
   using Config = std::shared_ptr<const nlohmann::json>;
@@ -33,9 +33,9 @@ class TraceConfigHistory {
     std::string reason;
   };
 
-  // `adopted`: the object, and the log beside it, belong to an earlier daemon. Never fails:
-  // known_since() reports what is unknown.
-  TraceConfigHistory(const BpfObject& object, bool adopted);
+  // `log`, that of the Ledger, must outlive this. `adopted`: it is of an earlier daemon, or zero if
+  // that has left none. Never fails: known_since() reports what is unknown.
+  TraceConfigHistory(ConfigLog& log, bool adopted);
 
   // Records the trace config. Returns the time if it differs from the current one.
   std::optional<uint64_t> note(nlohmann::json config);
@@ -45,8 +45,6 @@ class TraceConfigHistory {
   // Unknown parts are left out.
   [[nodiscard]] nlohmann::json since(uint64_t ns) const;
   [[nodiscard]] const KnownSince& known_since() const { return known_since_; }
-  // Marks the time up to now as unknown, for a reason other than the configs.
-  void mark_unknown(std::string reason);
 
   // Marks the time while the kernel is being changed. If the daemon dies meanwhile, the next daemon
   // treats the trace config as unknown. May be nested.
@@ -67,14 +65,18 @@ class TraceConfigHistory {
     Config config;
     size_t bytes = 0;  // as text
   };
-  void add(uint64_t ns, Config config, size_t bytes);
   void adopt();
-  void append(uint64_t ns, Config config);
-  void record(uint64_t ns, Config config);
+  [[nodiscard]] bool read_log();
+  void mark_unknown(std::string reason);
+  void clear_log(uint64_t known_since_ns);
+  void evict_logged(uint64_t next_ns);
+  void write(uint64_t ns, std::string_view text);
+  void add(Entry change);
 
-  std::optional<TraceConfigLog> log_;  // nothing: the log cannot be written
-  std::deque<Entry> changes_;          // the most recent ones, oldest first
-  size_t bytes_ = 0;                   // of changes_, as text
+  ConfigLog& log_;
+  size_t logged_ = 0;          // the last ones of `changes_` are in the log
+  std::deque<Entry> changes_;  // the most recent ones, oldest first
+  size_t bytes_ = 0;           // of `changes_`, as text
   KnownSince known_since_;
   int changing_ = 0;
   mutable std::mutex mutex_;

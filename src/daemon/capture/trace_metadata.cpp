@@ -31,11 +31,11 @@ std::string running_release() {
 }  // namespace
 
 TraceMetadata::TraceMetadata(const EventCatalog& catalog, const KernelNames& names,
-                             const Reconciler& configs, const SessionMisses& misses)
+                             const Reconciler& configs, const SessionLedger& ledger)
     : catalog_(catalog),
       names_(names),
       configs_(configs),
-      misses_(misses),
+      ledger_(ledger),
       uuid_(random_uuid()),
       kernel_release_(running_release()) {}
 
@@ -68,7 +68,7 @@ std::vector<PacketBytes> TraceMetadata::packets(uint32_t session,
 }
 
 HitCounts TraceMetadata::missed(uint32_t session) const {
-  return catalog_.sums([&](const Event& event) { return misses_.of(session, event.id); });
+  return catalog_.sums([&](const Event& event) { return ledger_.missed(session, event.id); });
 }
 
 Manifest TraceMetadata::manifest(uint32_t session) const {

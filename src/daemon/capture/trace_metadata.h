@@ -24,7 +24,7 @@ class TraceMetadata {
  public:
   // All must outlive this.
   TraceMetadata(const EventCatalog& catalog, const KernelNames& names, const Reconciler& configs,
-                const SessionMisses& misses);
+                const SessionLedger& ledger);
 
   // Identifies the traces of this daemon.
   [[nodiscard]] const Uuid& uuid() const { return uuid_; }
@@ -52,7 +52,7 @@ class TraceMetadata {
   const EventCatalog& catalog_;
   const KernelNames& names_;
   const Reconciler& configs_;
-  const SessionMisses& misses_;
+  const SessionLedger& ledger_;
   CommandLines commands_;
   Uuid uuid_;
   std::string kernel_release_;

@@ -51,7 +51,7 @@ EventStatus StatusReader::of(const Event& event, uint64_t overwritten) const {
   const Session& recorder = sessions_.recorder();
   return status(recorder, event,
                 recorder.since_ns != 0 ? accounts_.read(SESSION_RECORDER, event, overwritten)
-                                       : accounts_.read_streams(event));
+                                       : accounts_.read_sum(SESSION_OUTPUT, SESSIONS_MAX, event));
 }
 
 StatusReader::Overwritten StatusReader::overwritten() const {
@@ -135,8 +135,8 @@ std::map<std::string, EventTotals> StatusReader::totals() const {
     if (is_unused(event)) continue;
     totals[event.name] +=
         {.recorder = accounts_.read(SESSION_RECORDER, event, overwritten[event.id]).counters,
-         .output = accounts_.read_output(event).counters,
-         .clients = accounts_.read_clients(event).counters};
+         .output = accounts_.read_sum(SESSION_OUTPUT, SESSION_CLIENT_FIRST, event).counters,
+         .clients = accounts_.read_sum(SESSION_CLIENT_FIRST, SESSIONS_MAX, event).counters};
   }
   return totals;
 }

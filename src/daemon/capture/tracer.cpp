@@ -141,20 +141,22 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       config_(config),
       features_(std::move(features)),
       object_(std::move(acquired.object)),
+      ledger_(Ledger::open(object_.pins(), counts.counters.cpus(), config.flight.banks)),
       availability_(object_.unavailable()),
       catchers_(object_, schema, features_.flags, std::move(counts.catching)),
-      catalog_(std::move(schema), object_, catchers_, symbols),
-      kept_misses_(KeptSessionMisses::open(object_.pins())),
-      misses_(kept_misses_.entries(), [this](uint16_t event) { return catalog_.missed(event); }),
-      rings_(object_, sizes_of(config), catalog_.schema(), std::move(counts.counters),
-             [this](const Event& event) { return misses_.of(SESSION_RECORDER, event.id); }),
+      catalog_(std::move(schema), object_, ledger_, catchers_, symbols),
+      rings_(object_, ledger_, sizes_of(config), std::move(counts.counters),
+             {ledger_.banks(), catalog_.schema(),
+              [this](const Event& event) {
+                return session_ledger_.missed(SESSION_RECORDER, event.id);
+              }}),
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       calls_(catalog_.calls()),
-      hits_(hit_counters()),
-      accounts_(catalog_, rings_.counters(), rings_.flight(), hits_, misses_),
+      session_ledger_(kernel_of_sessions(), ledger_.misses()),
+      accounts_(catalog_, rings_.counters(), rings_.flight(), session_ledger_),
       names_(object_),
-      history_(object_, adopted_),
+      history_(ledger_.configs(), adopted_),
       tracking_(object_, names_, availability_),
       attacher_(attach_functions(object_, catalog_, calls_, catchers_,
                                  [this](const std::string& event) { probes_.try_attach(event); }),
@@ -168,8 +170,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                    .sessions = sessions_,
                    .calls = calls_,
                    .catchers = catchers_,
-                   .hits = hits_,
-                   .misses = misses_,
+                   .ledger = session_ledger_,
                    .filters = filters_,
                    .tracking = tracking_,
                    .attacher = attacher_,
@@ -183,7 +184,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       selection_(catalog_, availability_, {enabled_, sessions_.output().own_events}, resolver_,
                  probes_, reconciler_),
       event_list_(catalog_, availability_, enabled_, resolver_),
-      metadata_(catalog_, names_, reconciler_, misses_),
+      metadata_(catalog_, names_, reconciler_, session_ledger_),
       control_({.object = object_,
                 .sessions = sessions_,
                 .accounts = accounts_,
@@ -214,17 +215,15 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
              .persistent = unpinned_because_.empty()} {
   catalog_.announce_with(
       [this](std::span<const std::byte> records) { control_.announce(records); });
-  if (adopted_ && !kept_misses_.adopted())
-    misses_.adopt_without_entries(object_.control().event_ways);
-  if (adopted_ && !catalog_.dynamic().misses_kept())
-    history_.mark_unknown("the earlier daemon did not save how many hits the kernel missed");
+  if (adopted_ && !ledger_.adopted()) session_ledger_.adopt_without_misses();
 }
 
-SessionHits::Kernel Tracer::hit_counters() {
+SessionLedger::Kernel Tracer::kernel_of_sessions() {
   return {.ways = object_.control().event_ways,
           .cpus = rings_.counters().cpus(),
-          .count = [this](uint32_t cpu, uint32_t counter,
-                          uint16_t event) { return rings_.counters().hits(cpu, counter, event); },
+          .hits = [this](uint32_t cpu, uint32_t counter,
+                         uint16_t event) { return rings_.counters().hits(cpu, counter, event); },
+          .missed = [this](uint16_t event) { return catalog_.missed(event); },
           .wait = [this] { barrier_.wait(); },
           .beside = features_.flags.preemptible == 0};
 }
@@ -232,6 +231,7 @@ SessionHits::Kernel Tracer::hit_counters() {
 Result<> Tracer::start(const Config& config, SessionStream::Publish publish_output) {
   if (auto prepared = barrier_.prepare(); !prepared) return prepared;
   if (auto prepared = rings_.flight().prepare(); !prepared) return prepared;
+  if (adopted_) barrier_.wait();  // programs still count for what an earlier daemon has changed
   if (auto started = start_stream(config, std::move(publish_output)); !started) return started;
   if (auto room = check_memory(config); !room) return room;
   const auto before = history_.current();
@@ -261,11 +261,11 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
 // detached, so that the records of the output continue those of the earlier daemon without a gap.
 Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publish_output) {
   const bool output = config.stream.output.has_value();
-  for (uint32_t session = SESSION_CLIENT_FIRST; session < SESSIONS_MAX; ++session) {
-    hits_.drop(session);
-    if (adopted_) remove_left_rings(object_, session);
+  for (uint32_t session = SESSION_OUTPUT; adopted_ && session < SESSIONS_MAX; ++session) {
+    if (session != SESSION_OUTPUT || !output) session_ledger_.drop(session);
+    if (session != SESSION_OUTPUT) remove_left_rings(object_, session);
+    accounts_.begin(session);
   }
-  if (!output) hits_.drop(SESSION_OUTPUT);
   if (!output) std::atomic_ref(object_.control().stream).store(0);
   auto drain = Drain::start(object_, rings_.counters(), names_, config.stream.max_latency_ms);
   if (!drain) return propagate(drain);
@@ -283,7 +283,7 @@ Tracer::~Tracer() {
 // No program stores records for the recorder when its rings go.
 Result<> Tracer::switch_flight(bool enabled) {
   // While a snapshot is being written, nothing is switched off.
-  if (!enabled && !rings_.flight().any_frozen()) hits_.drop(SESSION_RECORDER);
+  if (!enabled && !rings_.flight().any_frozen()) session_ledger_.drop(SESSION_RECORDER);
   auto switched = rings_.switch_flight(enabled);
   note_flight();
   return switched;
@@ -407,7 +407,7 @@ void Tracer::drop_work() {
 
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
-  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) hits_.drop(session);
+  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) session_ledger_.drop(session);
   catchers_.detach_all();
   for (const Event& event : catalog_.schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);

@@ -25,6 +25,7 @@
 #include "daemon/sessions/session_set.h"
 #include "daemon/stream/rings.h"
 #include "kernel/filters/filters.h"
+#include "kernel/pins/ledger.h"
 #include "kernel/programs/features.h"
 #include "kernel/programs/persistence.h"
 
@@ -120,7 +121,7 @@ class Tracer {
   };
   Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, Counts counts,
          const Config& config, KernelSymbols& symbols);
-  [[nodiscard]] SessionHits::Kernel hit_counters();
+  [[nodiscard]] SessionLedger::Kernel kernel_of_sessions();
   Result<> start(const Config& config, SessionStream::Publish publish_output);
   Result<> start_stream(const Config& config, SessionStream::Publish publish_output);
   Result<> change_kernel(const Config& config);
@@ -139,18 +140,17 @@ class Tracer {
   KernelFeatures features_;
   std::function<void(const Reconciler::SharedConfig&)> on_output_change_;
   BpfObject object_;
+  Ledger ledger_;
   Availability availability_;
   Catchers catchers_;
   EventCatalog catalog_;
-  KeptSessionMisses kept_misses_;
-  SessionMisses misses_;
   EventSet enabled_;
   Rings rings_;
   ProgramBarrier barrier_;
   Filters filters_;
   SessionSet sessions_;
   CallHooks calls_;
-  SessionHits hits_;
+  SessionLedger session_ledger_;
   SessionAccounts accounts_;
   KernelNames names_;
   TraceConfigHistory history_;

@@ -13,15 +13,15 @@ EventGroups event_groups(const Schema& schema) {
   return groups;
 }
 
-EventCatalog::EventCatalog(Schema schema, const BpfObject& object, const Catchers& catchers,
-                           KernelSymbols& symbols)
+EventCatalog::EventCatalog(Schema schema, const BpfObject& object, const Ledger& ledger,
+                           const Catchers& catchers, KernelSymbols& symbols)
     : schema_(std::move(schema)),
       object_(object),
       catchers_(catchers),
       tracepoints_(object),
       probes_(object, symbols),
-      dynamic_(object),
-      calls_(object) {
+      dynamic_(object, ledger.retired_misses()),
+      calls_(object, ledger.retired_misses()) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();

@@ -30,8 +30,8 @@ using EventSet = std::set<std::string>;
 class EventCatalog {
  public:
   // Adopts the dynamic events of an earlier daemon. All but `schema` must outlive this.
-  EventCatalog(Schema schema, const BpfObject& object, const Catchers& catchers,
-               KernelSymbols& symbols);
+  EventCatalog(Schema schema, const BpfObject& object, const Ledger& ledger,
+               const Catchers& catchers, KernelSymbols& symbols);
   EventCatalog(const EventCatalog&) = delete;
   EventCatalog& operator=(const EventCatalog&) = delete;
 

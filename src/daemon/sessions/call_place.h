@@ -15,6 +15,12 @@ namespace ktraced {
   return event == EVENT_sys_exit ? CALL_RETURNED : 0;
 }
 
+// The sum of what is counted in both places of an event.
+[[nodiscard]] uint64_t sum_of_places(uint16_t event, auto&& count) {
+  const uint16_t functions = call_place(event);
+  return count(event) + (functions != 0 ? count(functions) : 0);
+}
+
 // Does the event depend on which system calls are selected? Strings are never recorded directly.
 [[nodiscard]] inline bool selects_calls(uint16_t event) {
   return call_place(event) != 0 || event == EVENT_sys_completed;

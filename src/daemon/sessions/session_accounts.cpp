@@ -2,25 +2,25 @@
 #include "daemon/sessions/session_accounts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "daemon/sessions/call_place.h"
+#include "trace/metadata/account_record.h"
 
 namespace ktraced {
-namespace {
-
-// Where hits of an event are counted.
-std::vector<uint16_t> places_of(uint16_t event) {
-  if (const uint16_t place = call_place(event); place != 0) return {event, place};
-  return {event};
-}
-
-}  // namespace
 
 EventCounts& EventCounts::operator+=(const EventCounts& other) {
   recorded += other.recorded;
   filtered += other.filtered;
   dropped += other.dropped;
+  return *this;
+}
+
+EventCounts& EventCounts::operator-=(const EventCounts& other) {
+  recorded -= other.recorded;
+  filtered -= other.filtered;
+  dropped -= other.dropped;
   return *this;
 }
 
@@ -42,47 +42,38 @@ SessionAccounts::Reading& SessionAccounts::Reading::operator+=(const Reading& ot
   return *this;
 }
 
+SessionAccounts::Reading& SessionAccounts::Reading::operator-=(const Reading& base) {
+  counters.counts -= base.counters.counts;
+  counters.missed -= std::min(counters.missed, base.counters.missed);
+  counters.overwritten -= std::min(counters.overwritten, base.counters.overwritten);
+  for (size_t cpu = 0; cpu < base.per_cpu.size(); ++cpu) per_cpu[cpu] -= base.per_cpu[cpu];
+  return *this;
+}
+
 // Hits are counted before what becomes of them, so they are read last: nothing is below zero.
-EventCounts SessionAccounts::total(uint32_t session, uint32_t cpu, uint16_t event) const {
-  const Counters::Stored stored = counters_.of(session, cpu, event);
-  EventCounts counts{.recorded = stored.recorded, .filtered = 0, .dropped = stored.dropped};
-  uint64_t seen = 0;
-  for (const uint16_t place : places_of(event)) seen += hits_.seen(session, cpu, place);
-  counts.filtered = seen - stored.recorded - stored.dropped;
-  if (session == SESSION_RECORDER)
-    counts.recorded = counters_.released(cpu, event) + flight_.recorded(cpu, event);
-  return counts;
-}
-
-uint64_t SessionAccounts::missed(uint32_t session, uint16_t event) const {
-  const auto before = missed_before_.find({session, event});
-  return misses_.of(session, event) - (before == missed_before_.end() ? 0 : before->second);
-}
-
-// The session counts missed hits from zero.
-void SessionAccounts::reset_missed(uint32_t session) {
-  for (const Event& event : catalog_.schema().events())
-    missed_before_[{session, event.id}] = misses_.of(session, event.id);
+SessionAccounts::Reading SessionAccounts::total(uint32_t session, const Event& event,
+                                                uint64_t overwritten, bool emptied) const {
+  Reading total{.counters = {.counts = {}, .missed = 0, .overwritten = overwritten}, .per_cpu = {}};
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
+    const Counters::Stored stored = counters_.of(session, cpu, event.id);
+    EventCounts counts{.recorded = stored.recorded, .filtered = 0, .dropped = stored.dropped};
+    counts.filtered = ledger_.hits(session, cpu, event.id) - stored.recorded - stored.dropped;
+    if (session == SESSION_RECORDER)
+      counts.recorded =
+          counters_.released(cpu, event.id) +
+          (emptied ? flight_.recorded_before(cpu, event.id) : flight_.recorded(cpu, event.id));
+    total.counters.counts += counts;
+    total.per_cpu.push_back(counts);
+  }
+  total.counters.missed = ledger_.missed(session, event.id);
+  return total;
 }
 
 SessionAccounts::Reading SessionAccounts::read(uint32_t session, const Event& event,
                                                uint64_t overwritten) const {
-  Reading reading;
-  const auto found = baselines_.find({session, event.id});
-  const Baseline* base = found == baselines_.end() ? nullptr : &found->second;
-  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
-    EventCounts counts = total(session, cpu, event.id);
-    if (base != nullptr)
-      counts = {.recorded = counts.recorded - base->per_cpu[cpu].recorded,
-                .filtered = counts.filtered - base->per_cpu[cpu].filtered,
-                .dropped = counts.dropped - base->per_cpu[cpu].dropped};
-    reading.counters.counts += counts;
-    reading.per_cpu.push_back(counts);
-  }
-  reading.counters.missed = missed(session, event.id);
-  // A read of a ring that is being written can briefly be too low: never report less than zero.
-  reading.counters.overwritten =
-      overwritten - std::min(overwritten, base != nullptr ? base->overwritten : 0);
+  Reading reading = total(session, event, overwritten);
+  if (const auto base = baselines_.find({session, event.id}); base != baselines_.end())
+    reading -= base->second;
   return reading;
 }
 
@@ -94,21 +85,29 @@ std::map<uint16_t, SessionAccounts::Reading> SessionAccounts::read_all(uint32_t 
   return readings;
 }
 
-SessionAccounts::Reading SessionAccounts::read_streams(const Event& event) const {
-  return read_range(SESSION_RECORDER + 1, SESSIONS_MAX, event);
+std::vector<std::byte> SessionAccounts::records(uint32_t session) const {
+  const uint64_t now = boottime_ns(), reset_ns = this->reset_ns(session);
+  HitAccount sum;
+  std::vector<std::byte> records;
+  const auto add = [&](uint32_t event, const HitAccount& hits) {
+    const auto record = account_record({.event = event, .hits = hits, .reset_ns = reset_ns}, now);
+    records.insert(records.end(), record.begin(), record.end());
+  };
+  for (const auto& [event, reading] : read_all(session)) {
+    const EventCounts& counts = reading.counters.counts;
+    const HitAccount hits{.recorded = counts.recorded,
+                          .filtered = counts.filtered,
+                          .dropped = counts.dropped,
+                          .missed = reading.counters.missed};
+    add(event, hits);
+    sum += hits;
+  }
+  add(0, sum);
+  return records;
 }
 
-SessionAccounts::Reading SessionAccounts::read_output(const Event& event) const {
-  return read_range(SESSION_OUTPUT, SESSION_OUTPUT + 1, event);
-}
-
-SessionAccounts::Reading SessionAccounts::read_clients(const Event& event) const {
-  return read_range(SESSION_CLIENT_FIRST, SESSIONS_MAX, event);
-}
-
-// The sums of the sessions from number `first` up to, not including, `end`; also of ended ones.
-SessionAccounts::Reading SessionAccounts::read_range(uint32_t first, uint32_t end,
-                                                     const Event& event) const {
+SessionAccounts::Reading SessionAccounts::read_sum(uint32_t first, uint32_t end,
+                                                   const Event& event) const {
   Reading sum;
   for (uint32_t session = first; session < end; ++session) {
     if (const auto ended = ended_.find({session, event.id}); ended != ended_.end())
@@ -120,47 +119,29 @@ SessionAccounts::Reading SessionAccounts::read_range(uint32_t first, uint32_t en
 
 uint64_t SessionAccounts::ignored(const Event& event) const {
   uint64_t sum = 0;
-  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu)
-    for (const uint16_t place : places_of(event.id)) sum += hits_.ignored(cpu, place);
+  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) sum += ledger_.ignored(cpu, event.id);
   return sum;
 }
 
 bool SessionAccounts::any_hit(const Event& event) const {
   for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
     uint64_t sum = counters_.released(cpu, event.id) + flight_.recorded(cpu, event.id);
-    for (const uint16_t place : places_of(event.id))
-      for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
-        sum += counters_.hits(cpu, counter, place);
+    for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
+      sum += sum_of_places(event.id,
+                           [&](uint16_t place) { return counters_.hits(cpu, counter, place); });
     if (sum != 0) return true;
   }
   return false;
 }
 
-void SessionAccounts::begin(uint32_t session, bool adopted) {
-  hits_.clear(session);
+void SessionAccounts::begin(uint32_t session) {
+  reset(session);
   reset_ns_.at(session) = 0;
-  if (!adopted) counters_.clear(session);
-  std::erase_if(baselines_, [session](const auto& entry) { return entry.first.first == session; });
-  reset_missed(session);
-  if (adopted)
-    for (const Event& event : catalog_.schema().events()) set_baseline(session, event, false, 0);
 }
 
 void SessionAccounts::end(uint32_t session) {
   for (const auto& [event, reading] : read_all(session)) ended_[{session, event}] += reading;
   begin(session);
-}
-
-void SessionAccounts::set_baseline(uint32_t session, const Event& event, bool emptied,
-                                   uint64_t overwritten) {
-  Baseline baseline{.per_cpu = {}, .overwritten = overwritten};
-  for (uint32_t cpu = 0; cpu < counters_.cpus(); ++cpu) {
-    EventCounts counts = total(session, cpu, event.id);
-    if (emptied)
-      counts.recorded = counters_.released(cpu, event.id) + flight_.recorded_before(cpu, event.id);
-    baseline.per_cpu.push_back(counts);
-  }
-  baselines_[{session, event.id}] = std::move(baseline);
 }
 
 // Programs record during a reset. Records written after the flight recorder was emptied are in it,
@@ -170,9 +151,17 @@ void SessionAccounts::reset(uint32_t session, bool emptied) {
   std::vector<uint64_t> overwritten(EVENT_ID_MAX);
   if (session == SESSION_RECORDER && flight_.enabled())
     overwritten = emptied ? flight_.overwritten_before() : flight_.reach().overwritten;
-  for (const Event& event : catalog_.schema().events())
-    set_baseline(session, event, emptied, overwritten[event.id]);
-  reset_missed(session);
+  for (const Event& event : catalog_.schema().events()) {
+    Reading now = total(session, event, overwritten[event.id], emptied);
+    const bool any = now.counters.missed + now.counters.overwritten != 0 ||
+                     std::ranges::any_of(now.per_cpu, [](const EventCounts& counts) {
+                       return counts != EventCounts{};
+                     });
+    if (any)
+      baselines_[{session, event.id}] = std::move(now);
+    else
+      baselines_.erase({session, event.id});
+  }
 }
 
 }  // namespace ktraced

@@ -5,8 +5,6 @@
 
 #include <map>
 
-#include "daemon/stream/crash_losses.h"
-
 namespace ktraced {
 namespace {
 
@@ -14,21 +12,21 @@ std::set<uint32_t> as_set(const std::vector<uint32_t>& cpus) { return {cpus.begi
 
 }  // namespace
 
-Rings::Rings(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
-             Counters counters, BankLog::CountMissed count_missed)
+Rings::Rings(const BpfObject& object, const Ledger& ledger, const BpfSizes& sizes,
+             Counters counters, BankLog banks)
     : object_(object),
       cpus_(as_set(online_cpus())),
       counters_(std::move(counters)),
-      account_(StreamAccount::open(object.pins(), counters_.cpus())),
-      flight_(object, sizes, schema, counters_, std::move(count_missed)) {}
+      account_(ledger.stream(), ledger.stream_cpus(),
+               [this](uint32_t cpu, uint16_t event) {
+                 return counters_.reported(SESSION_OUTPUT, cpu, event);
+               }),
+      flight_(object, sizes, counters_, std::move(banks)) {}
 
 LostByCpu Rings::resume_account(const StreamRings& output) {
   std::map<uint32_t, uint64_t> consumed;
   for (const auto& [cpu, ring] : output.rings()) consumed[cpu] = ring.consumed();
-  auto unwritten = account_.resume(consumed, [this](uint32_t cpu, uint16_t event) {
-    return counters_.reported(SESSION_OUTPUT, cpu, event);
-  });
-  auto lost = unwritten ? crash_losses(std::move(*unwritten)) : std::nullopt;
+  auto lost = account_.resume(consumed);
   if (!lost) return {};
   lost_before_ = 0;
   for (const auto& [cpu, events] : *lost)

@@ -12,7 +12,6 @@
 #include "kernel/rings/flight_recorder.h"
 #include "kernel/rings/stream_account.h"
 #include "kernel/rings/stream_rings.h"
-#include "schema/schema.h"
 
 namespace ktraced {
 
@@ -20,9 +19,9 @@ namespace ktraced {
 // keeps its rings and their history. Belongs to the main thread.
 class Rings {
  public:
-  // `sizes`: those that the object was loaded with. `object` and `schema` must outlive this.
-  Rings(const BpfObject& object, const BpfSizes& sizes, const Schema& schema, Counters counters,
-        BankLog::CountMissed count_missed);
+  // `sizes`: those that the object was loaded with. `object` and `ledger` must outlive this.
+  Rings(const BpfObject& object, const Ledger& ledger, const BpfSizes& sizes, Counters counters,
+        BankLog banks);
   Rings(const Rings&) = delete;
   Rings& operator=(const Rings&) = delete;
 

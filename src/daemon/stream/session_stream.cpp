@@ -35,26 +35,17 @@ void SessionStream::make_cpus(uint64_t start) {
     cpus_.emplace_back(options_.uuid, counters_, rings_.session(), cpu, start);
 }
 
-void SessionStream::begin_account(const LostByCpu& known_lost) {
-  if (options_.account == nullptr) return;
-  options_.account->begin(
-      [this](uint32_t cpu, uint16_t event) {
-        return counters_.reported(rings_.session(), cpu, event);
-      },
-      known_lost);
-}
-
 void SessionStream::begin() {
   make_cpus(boottime_ns());
   for (auto& [cpu, ring] : rings_.rings())
     release(ring, cpu, ring.read(ring.consumed(), ring.produced(), [](uint64_t, auto) {}));
   for (Cpu& cpu : cpus_) static_cast<void>(cpu.losses.unreported());
-  begin_account({});
+  if (options_.account != nullptr) options_.account->begin({});
 }
 
 void SessionStream::resume(const LostByCpu& lost_before) {
   make_cpus(0);
-  begin_account(lost_before);
+  if (options_.account != nullptr) options_.account->begin(lost_before);
   for (const auto& [cpu, lost] : lost_before) cpus_[cpu].builder.lose(lost);
 }
 

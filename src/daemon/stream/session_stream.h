@@ -97,7 +97,6 @@ class SessionStream {
   void lose_names(const LostNamesWindow& window);
   void note_names_taken(bool taken, uint64_t now);
   void make_cpus(uint64_t start);
-  void begin_account(const LostByCpu& known_lost);
   void drain_cpu(StreamRing& ring, Cpu& cpu);
   void release(StreamRing& ring, uint32_t cpu, uint64_t to);
   uint64_t take_step(StreamRing& ring, Cpu& cpu, uint64_t from, uint64_t until);

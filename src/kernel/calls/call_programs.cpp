@@ -66,8 +66,8 @@ Result<LoadedObject> load_call_programs(const BpfObject& main, const std::string
 
 }  // namespace
 
-CallPrograms::CallPrograms(const BpfObject& object)
-    : object_(object), kept_misses_(KeptMisses::open(object.pins())) {
+CallPrograms::CallPrograms(const BpfObject& object, LedgerCounts& retired_misses)
+    : object_(object), retired_misses_(retired_misses) {
   set_string_arguments(object.control());
   if (object.pins() == nullptr) return;
   for (const std::string& function : functions_of_pins(object.pins()->names(Pins::Kind::link)))
@@ -146,7 +146,7 @@ void CallPrograms::detach(const std::string& function) {
   std::lock_guard lock(mutex_);
   for (const Hook& hook : found->second) {
     detaching_.note(function, hook.link);
-    kept_misses_.add(hook.place, recursion_misses(hook.program.get()));
+    retired_misses_[hook.place] += recursion_misses(hook.program.get());
   }
   unpin(function, found->second);
   hooks_.erase(found);
@@ -173,7 +173,7 @@ uint64_t CallPrograms::missed(uint16_t event) const {
   if (event != EVENT_sys_enter && event != EVENT_sys_exit) return 0;
   const uint16_t place = event == EVENT_sys_enter ? CALL_ENTERED : CALL_RETURNED;
   std::lock_guard lock(mutex_);
-  uint64_t missed = kept_misses_.of(place);
+  uint64_t missed = retired_misses_[place];
   for (const auto& [function, hooks] : hooks_)
     for (const Hook& hook : hooks)
       if (hook.place == place) missed += recursion_misses(hook.program.get());

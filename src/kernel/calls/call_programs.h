@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "bpf/shared_state.h"
-#include "kernel/pins/kept_misses.h"
+#include "kernel/pins/ledger.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/detaching_links.h"
 
@@ -23,8 +23,8 @@ namespace ktraced {
 class CallPrograms {
  public:
   // Adopts the attachments of an earlier daemon, and sets what the programs must know of the calls.
-  // `object` must outlive this.
-  explicit CallPrograms(const BpfObject& object);
+  // `object` and `retired_misses`, that of the Ledger, must outlive this.
+  CallPrograms(const BpfObject& object, LedgerCounts& retired_misses);
 
   // Attaching twice is no error. Fails with ExitCode::no_permission if the kernel allows no such
   // programs, or ExitCode::unavailable.
@@ -62,7 +62,7 @@ class CallPrograms {
   const BpfObject& object_;
   mutable std::mutex mutex_;
   std::map<std::string, Hooks> hooks_;  // by function; changed with mutex_ held
-  KeptMisses kept_misses_;              // guarded by mutex_
+  LedgerCounts& retired_misses_;        // guarded by mutex_
   DetachingLinks detaching_;
 };
 

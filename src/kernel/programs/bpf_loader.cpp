@@ -98,7 +98,6 @@ bool set_sizes(bpf_object* object, const BpfSizes& sizes) {
   return bpf_map__set_max_entries(map("stream_rings"), SESSIONS_MAX * cpus) == 0 &&
          bpf_map__set_max_entries(map("cpu_states"), cpus) == 0 &&
          bpf_map__set_max_entries(map("session_states"), SESSIONS_MAX * cpus) == 0 &&
-         bpf_map__set_max_entries(map("flight_banks"), sizes.flight_banks) == 0 &&
          bpf_map__set_max_entries(map("flight_rings"), cpus * sizes.flight_banks) == 0;
 }
 

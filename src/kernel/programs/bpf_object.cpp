@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/features.h"
 #include "kernel/programs/program_barrier.h"
@@ -22,18 +23,6 @@ namespace ktraced {
 namespace {
 
 Fd duplicate(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
-
-// FNV-1a: an identity, not a secret.
-class Hash {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (std::byte b : bytes) value_ = (value_ ^ static_cast<uint64_t>(b)) * 0x100000001b3ULL;
-  }
-  [[nodiscard]] uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325ULL;
-};
 
 // All zero if the kernel does not report it.
 bpf_prog_info program_info(int program) {

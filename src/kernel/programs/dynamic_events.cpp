@@ -186,7 +186,7 @@ uint64_t DynamicEvents::missed(uint16_t id) const {
   std::lock_guard lock(counts_mutex_);
   const auto program = programs_.find(id);
   uint64_t missed = program == programs_.end() ? 0 : recursion_misses(program->second.get());
-  return missed + missed_at_links(id) + kept_misses_.of(id);
+  return missed + missed_at_links(id) + retired_misses_[id];
 }
 
 void DynamicEvents::add_runs(RunsByProgram& runs) const {
@@ -214,7 +214,7 @@ void DynamicEvents::detach(uint16_t id) {
   // does so without blocking us.
   {
     std::lock_guard lock(counts_mutex_);
-    kept_misses_.add(id, missed_at_links(id));
+    retired_misses_[id] += missed_at_links(id);
     links_.erase(links);
     adopted_.erase(id);
   }
@@ -236,7 +236,7 @@ void DynamicEvents::retire(uint16_t id) {
   std::lock_guard lock(counts_mutex_);
   const auto program = programs_.find(id);
   if (program == programs_.end()) return;
-  kept_misses_.add(id, recursion_misses(program->second.get()));
+  retired_misses_[id] += recursion_misses(program->second.get());
   programs_.erase(program);
   if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::program, pin_name(id));
 }

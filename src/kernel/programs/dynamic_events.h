@@ -24,7 +24,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "kernel/pins/kept_misses.h"
+#include "kernel/pins/ledger.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/detaching_links.h"
 #include "schema/schema.h"
@@ -64,9 +64,9 @@ class DynamicKind {
 // the daemon. Belongs to the main thread.
 class DynamicEvents {
  public:
-  // `object` must outlive this.
-  explicit DynamicEvents(const BpfObject& object)
-      : object_(object), kept_misses_(KeptMisses::open(object.pins())) {}
+  // `object` and `retired_misses`, that of the Ledger, must outlive this.
+  DynamicEvents(const BpfObject& object, LedgerCounts& retired_misses)
+      : object_(object), retired_misses_(retired_misses) {}
 
   // `kind` must outlive this.
   void add_kind(DynamicKind& kind) { kinds_[kind.name()] = &kind; }
@@ -106,8 +106,6 @@ class DynamicEvents {
   [[nodiscard]] uint64_t missed(uint16_t id) const;
   // Adds what the kernel has measured of each event's program, by name of the event.
   void add_runs(RunsByProgram& runs) const;
-  // True: missed() includes what an earlier daemon detached; else only what it left attached.
-  [[nodiscard]] bool misses_kept() const { return kept_misses_.adopted(); }
 
  private:
   const DynamicEvent* enter(uint16_t id, DynamicEvent event);
@@ -124,7 +122,7 @@ class DynamicEvents {
   mutable std::mutex counts_mutex_;
   std::map<uint16_t, Fd> programs_;            // guarded by counts_mutex_
   std::map<uint16_t, std::vector<Fd>> links_;  // changed with counts_mutex_ held
-  KeptMisses kept_misses_;                     // guarded by counts_mutex_
+  LedgerCounts& retired_misses_;               // guarded by counts_mutex_
   std::set<uint16_t> adopted_;                 // those of links_ that were pinned
   DetachingLinks detaching_;
   uint32_t next_id_ = DYNAMIC_ID_FIRST;

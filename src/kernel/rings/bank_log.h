@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
-#include "base/mapping.h"
-#include "bpf/shared_state.h"
+#include "kernel/pins/ledger.h"
 #include "schema/schema.h"
 
 namespace ktraced {
@@ -21,9 +21,9 @@ class BankLog {
   // Returns how many hits of an event the kernel has missed so far, while the recorder had it on.
   using CountMissed = std::function<uint64_t(const Event& event)>;
 
-  // `map` is the map flight_banks. `schema` must outlive this. Fails with ExitCode::os.
-  static Result<BankLog> open(int map, uint32_t banks, const Schema& schema,
-                              CountMissed count_missed);
+  // `banks`, those of the Ledger, and `schema` must outlive this.
+  BankLog(std::span<BankEntry> banks, const Schema& schema, CountMissed count_missed)
+      : banks_(banks), schema_(schema), count_missed_(std::move(count_missed)) {}
 
   // Call it right before the bank becomes active. Returns the time, ns, CLOCK_BOOTTIME.
   uint64_t begin(uint32_t bank);
@@ -35,24 +35,19 @@ class BankLog {
 
   // The name of the trace that the bank is being saved to, less than 256 bytes; kept until begin().
   void set_name(uint32_t bank, const std::string& name);
-  [[nodiscard]] std::string name(uint32_t bank) const { return entry(bank).name; }
+  [[nodiscard]] std::string name(uint32_t bank) const { return banks_[bank].name; }
 
-  [[nodiscard]] uint64_t begin_ns(uint32_t bank) const { return entry(bank).begin; }
+  [[nodiscard]] uint64_t begin_ns(uint32_t bank) const { return banks_[bank].begin; }
   // 0: end() was not called since begin().
-  [[nodiscard]] uint64_t end_ns(uint32_t bank) const { return entry(bank).end; }
+  [[nodiscard]] uint64_t end_ns(uint32_t bank) const { return banks_[bank].end; }
   // Hits missed between begin() and end(), by event; without events that have none.
   [[nodiscard]] std::map<std::string, uint64_t> missed(uint32_t bank) const;
 
  private:
-  BankLog(Mapping mapping, const Schema& schema, CountMissed count_missed)
-      : mapping_(std::move(mapping)), schema_(&schema), count_missed_(std::move(count_missed)) {}
-  [[nodiscard]] flight_bank& entry(uint32_t bank) const {
-    return reinterpret_cast<flight_bank*>(mapping_.data())[bank];
-  }
-  void read_missed(u64 (&counts)[EVENT_ID_MAX]) const;
+  void read_missed(LedgerCounts& counts) const;
 
-  Mapping mapping_;
-  const Schema* schema_;
+  std::span<BankEntry> banks_;
+  const Schema& schema_;
   CountMissed count_missed_;
 };
 

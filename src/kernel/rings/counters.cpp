@@ -35,10 +35,6 @@ Counters::Stored Counters::of(uint32_t session, uint32_t cpu, uint16_t event) co
   return {.recorded = load(counters.recorded), .dropped = load(counters.dropped)};
 }
 
-void Counters::clear(uint32_t session) {
-  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) state(session, cpu) = {};
-}
-
 uint64_t Counters::released(uint32_t cpu, uint16_t event) const {
   return load(state(cpu).released[event]);
 }

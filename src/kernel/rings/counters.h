@@ -33,8 +33,6 @@ class Counters {
   // Hits counted by one of WAY_COUNTERS counters.
   [[nodiscard]] uint64_t hits(uint32_t cpu, uint32_t counter, uint16_t event) const;
   [[nodiscard]] Stored of(uint32_t session, uint32_t cpu, uint16_t event) const;
-  // Sets the counts of a session to zero. No program may be counting for it.
-  void clear(uint32_t session);
 
   // Records that were counted by flight rings which have been released.
   [[nodiscard]] uint64_t released(uint32_t cpu, uint16_t event) const;

@@ -10,25 +10,20 @@
 
 namespace ktraced {
 
-FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
-                               Counters& counters, BankLog::CountMissed count_missed)
+FlightRecorder::FlightRecorder(const BpfObject& object, const BpfSizes& sizes, Counters& counters,
+                               BankLog log)
     : object_(object),
-      schema_(schema),
       counters_(counters),
-      count_missed_(std::move(count_missed)),
       control_(object.control()),
       possible_cpus_(possible_cpus()),
       sizes_(sizes),
       memory_(object),
+      log_(std::move(log)),
       overwritten_before_(EVENT_ID_MAX) {}
 
 Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   if (enabled_) return {};
   if (auto prepared = prepare(); !prepared) return prepared;
-  auto log =
-      BankLog::open(object_.map_fd("flight_banks"), sizes_.flight_banks, schema_, count_missed_);
-  if (!log) return propagate(log);
-  log_ = std::move(*log);
   banks_.clear();
   banks_.resize(sizes_.flight_banks);
   for (uint32_t cpu : cpus)
@@ -39,7 +34,7 @@ Result<> FlightRecorder::enable(const std::vector<uint32_t>& cpus) {
   const bool adopted = control_.flight != 0;
   if (!adopted) {
     write_to(0);
-    log_->begin(0);
+    log_.begin(0);
     std::atomic_ref(control_.flight).store(1);
   }
   banks_[written_bank()].use = Use::written;
@@ -67,8 +62,8 @@ void FlightRecorder::find_frozen() {
       continue;
     }
     bank.use = Use::frozen;
-    if (log_->end_ns(number) != 0) continue;
-    log_->end(number, log_->begin_ns(written_bank()));
+    if (log_.end_ns(number) != 0) continue;
+    log_.end(number, log_.begin_ns(written_bank()));
     bank.counted_late = true;
   }
 }
@@ -79,7 +74,6 @@ void FlightRecorder::disable() {
   for (uint32_t bank = 0; bank < banks_.size(); ++bank)
     for (const auto& [cpu, ring] : banks_[bank].rings) give_up(bank, cpu, ring);
   banks_.clear();
-  log_.reset();
   enabled_ = false;
 }
 
@@ -134,24 +128,24 @@ Result<FlightRecorder::Frozen> FlightRecorder::swap() {
   auto spare = std::ranges::find(banks_, Use::spare, &Bank::use);
   const auto next = static_cast<uint32_t>(spare - banks_.begin());
   const uint32_t old = written_bank();
-  const uint64_t swap_ts = log_->begin(next);
+  const uint64_t swap_ts = log_.begin(next);
   write_to(next);
   spare->use = Use::written;
   banks_[old].use = Use::frozen;
   banks_[old].counted_late = false;
   barrier_.wait();  // for programs that have read the old bank number
-  log_->settle_begin(next);
-  log_->end(old, swap_ts);
+  log_.settle_begin(next);
+  log_.end(old, swap_ts);
   return frozen(old);
 }
 
 FlightRecorder::Frozen FlightRecorder::frozen(uint32_t bank) const {
   Frozen frozen{.bank = bank,
-                .begin_ts = log_->begin_ns(bank),
-                .swap_ts = log_->end_ns(bank),
-                .missed = log_->missed(bank),
+                .begin_ts = log_.begin_ns(bank),
+                .swap_ts = log_.end_ns(bank),
+                .missed = log_.missed(bank),
                 .counted_late = banks_[bank].counted_late,
-                .name = log_->name(bank),
+                .name = log_.name(bank),
                 .rings = {}};
   for (const auto& [cpu, ring] : banks_[bank].rings) frozen.rings.emplace(cpu, &ring);
   return frozen;
@@ -189,7 +183,7 @@ Result<uint64_t> FlightRecorder::empty() {
 
 FlightRecorder::Reach FlightRecorder::reach() const {
   Reach reach{.overwritten = overwritten_before_};
-  if (enabled_) reach.since_ns = log_->begin_ns(written_bank());
+  if (enabled_) reach.since_ns = log_.begin_ns(written_bank());
   for (const Bank& bank : banks_)
     for (const auto& [cpu, ring] : bank.rings) {
       const bool written = bank.use == Use::written;

@@ -34,10 +34,8 @@ class FlightRecorder {
     std::map<uint32_t, const FlightRing*> rings;  // by CPU
   };
 
-  // `sizes` are those the object was loaded with. `object`, `schema` and `counters` must outlive
-  // this.
-  FlightRecorder(const BpfObject& object, const BpfSizes& sizes, const Schema& schema,
-                 Counters& counters, BankLog::CountMissed count_missed);
+  // `sizes` are those the object was loaded with. `object` and `counters` must outlive this.
+  FlightRecorder(const BpfObject& object, const BpfSizes& sizes, Counters& counters, BankLog log);
 
   // Allocates the banks and lets the programs write, or adopts the banks of an earlier daemon,
   // whose programs still write. Fails with ExitCode::os.
@@ -66,7 +64,7 @@ class FlightRecorder {
   // Banks that an earlier daemon froze but did not save, oldest first; their history is intact.
   [[nodiscard]] std::vector<Frozen> unfinished() const;
   // Stores the trace that a frozen bank is being saved to, for a daemon that finds it unfinished.
-  void set_name(uint32_t bank, const std::string& name) { log_->set_name(bank, name); }
+  void set_name(uint32_t bank, const std::string& name) { log_.set_name(bank, name); }
   // Empties a frozen bank and makes it spare.
   void release(uint32_t bank);
   // Discards the history up to now, and returns the number of its records. Frozen banks keep
@@ -112,17 +110,15 @@ class FlightRecorder {
   [[nodiscard]] Frozen frozen(uint32_t bank) const;
 
   const BpfObject& object_;
-  const Schema& schema_;
   Counters& counters_;
-  BankLog::CountMissed count_missed_;
   struct control& control_;
   uint32_t possible_cpus_;
   BpfSizes sizes_;
   FlightMemory memory_;
   ProgramBarrier barrier_;
   bool enabled_ = false;
-  std::vector<Bank> banks_;                   // none while the recorder is off
-  std::optional<BankLog> log_;                // while the recorder is on
+  std::vector<Bank> banks_;  // none while the recorder is off
+  BankLog log_;
   std::vector<uint64_t> overwritten_before_;  // by event, in banks released since
 };
 

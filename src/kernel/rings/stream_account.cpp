@@ -1,40 +1,65 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/rings/stream_account.h"
 
-#include <spdlog/spdlog.h>
-
 #include <cstring>
-#include <utility>
+#include <filesystem>
+#include <system_error>
+
+#include "base/files/partial_directory.h"
+#include "trace/directory/trace_reader.h"
 
 namespace ktraced {
+namespace {
 
-StreamAccount::StreamAccount(uint32_t cpus, PinnedMemory memory)
-    : memory_(std::move(memory)), taken_(cpus), written_(cpus) {
-  if (!memory_.mapping) own_.resize(bytes(cpus) / sizeof(uint64_t));
+using CountsByCpu = std::vector<LedgerCounts>;
+
+// Opens a trace, finished or not: it may have got its final name just before the daemon was killed.
+Result<TraceReader> open_trace(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return TraceReader::open(path);
+  return TraceReader::open(PartialDirectory::partial_of(path), true);
 }
 
-StreamAccount StreamAccount::open(const Pins* pins, uint32_t cpus) {
-  auto memory = PinnedMemory::open(pins, "stream_account", bytes(cpus));
-  if (!memory)
-    spdlog::warn("after a crash the losses of stream.output will be unknown: {}",
-                 memory.error().message);
-  return StreamAccount(cpus, memory ? std::move(*memory) : PinnedMemory{});
+// Subtracts the events and losses of a trace. False if it cannot be read.
+bool subtract(const std::string& path, CountsByCpu& counts) {
+  auto trace = open_trace(path);
+  if (!trace) return false;
+  for (PacketFile& file : trace->open_files()) {
+    if (file.cpu() >= counts.size()) return false;
+    const auto take_off = [&](uint32_t event, uint64_t count) {
+      if (event < EVENT_ID_MAX) counts[file.cpu()][event] -= count;
+    };
+    for (auto packet = file.next(); packet && *packet; packet = file.next()) {
+      for (const Lost& lost : (*packet)->view.lost()) take_off(lost.event_id, lost.count);
+      (*packet)->view.for_each_record([&](const RecordView& record) { take_off(record.id(), 1); });
+    }
+  }
+  return true;
 }
 
-std::byte* StreamAccount::memory() const {
-  return memory_.mapping ? memory_.mapping.data() : reinterpret_cast<std::byte*>(own_.data());
+// Nothing if a count is below zero.
+std::optional<LostByCpu> as_losses(const CountsByCpu& counts) {
+  LostByCpu lost;
+  for (uint32_t cpu = 0; cpu < counts.size(); ++cpu)
+    for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {
+      const uint64_t count = counts[cpu][event];
+      if (static_cast<int64_t>(count) < 0) return std::nullopt;
+      if (count != 0) lost[cpu].push_back({.count = count, .event_id = event, .reserved = 0});
+    }
+  return lost;
 }
 
-std::optional<StreamAccount::Unwritten> StreamAccount::resume(
-    const std::map<uint32_t, uint64_t>& consumed, const Reported& reported) {
+}  // namespace
+
+std::optional<LostByCpu> StreamAccount::resume(const std::map<uint32_t, uint64_t>& consumed) {
   const uint64_t trace = active().load();
   bool known = trace == 1 || trace == 2;
-  Unwritten unwritten;
+  CountsByCpu unwritten;
   for (uint32_t number = 0; number < taken_.size(); ++number) {
     Taken& taken = taken_[number];
     const auto ring = consumed.find(number);
     const uint64_t position = ring == consumed.end() ? 0 : ring->second;
-    const auto& slots = cpu(number).slots;
+    const auto& slots = cpus_[number].slots;
     taken.slot = slots[0].position == position ? 0 : 1;
     const bool valid = slots[taken.slot].position == position;
     known = known && valid;
@@ -42,13 +67,14 @@ std::optional<StreamAccount::Unwritten> StreamAccount::resume(
     taken.events = EVENT_ID_MAX;
     if (!valid) write_slot(number, taken.slot, position);
     if (!known) continue;
-    auto& counts = unwritten.counts.emplace_back(taken.counts.begin(), taken.counts.end());
+    LedgerCounts& counts = unwritten.emplace_back(taken.counts);
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-      counts[event] += reported(number, event) - cpu(number).written[trace - 1][event];
+      counts[event] += reported_(number, event) - cpus_[number].written[trace - 1][event];
   }
   if (!known) return std::nullopt;
-  unwritten.trace = header().traces[trace - 1].data();
-  return unwritten;
+  const std::string path = traces_.traces[trace - 1].data();  // empty: none was begun
+  if (!path.empty() && !subtract(path, unwritten)) return std::nullopt;
+  return as_losses(unwritten);
 }
 
 void StreamAccount::take(uint32_t cpu, uint16_t event) {
@@ -60,7 +86,7 @@ void StreamAccount::take(uint32_t cpu, uint16_t event) {
 // A daemon may be killed at any point, so a slot that is being written has no position. After two
 // commits at one position both slots have it, and either of them is valid.
 void StreamAccount::write_slot(uint32_t number, size_t slot, uint64_t position) {
-  Slot& target = cpu(number).slots[slot];
+  StreamCpuEntry::Slot& target = cpus_[number].slots[slot];
   const Taken& taken = taken_[number];
   std::atomic_ref(target.position).store(kNoPosition, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -80,14 +106,14 @@ void StreamAccount::restart(uint32_t cpu) {
 }
 
 // An account that a killed daemon has left stays valid until a trace begins.
-void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost) {
-  std::lock_guard lock(*mutex_);
+void StreamAccount::begin(const LostByCpu& known_lost) {
+  std::lock_guard lock(mutex_);
   ++generation_;
   for (uint32_t number = 0; number < taken_.size(); ++number) {
-    Counts& written = written_[number];
+    LedgerCounts& written = written_[number];
     written = taken_[number].counts;
     for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-      written[event] += reported(number, event);
+      written[event] += reported_(number, event);
     if (const auto lost = known_lost.find(number); lost != known_lost.end())
       for (const Lost& each : lost->second) written[each.event_id] -= each.count;
   }
@@ -96,25 +122,19 @@ void StreamAccount::begin(const Reported& reported, const LostByCpu& known_lost)
 }
 
 uint64_t StreamAccount::generation() const {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   return generation_;
 }
 
-void StreamAccount::give_up() {
-  std::lock_guard lock(*mutex_);
-  settled_ = false;
-  active().store(0);
-}
-
-void StreamAccount::give_up(uint64_t generation) {
-  std::lock_guard lock(*mutex_);
-  if (generation == generation_) settled_ = false;
+void StreamAccount::give_up(std::optional<uint64_t> generation) {
+  std::lock_guard lock(mutex_);
+  if (generation.value_or(generation_) == generation_) settled_ = false;
   active().store(0);
 }
 
 void StreamAccount::begin_trace(uint64_t generation, const std::string& path) {
-  std::lock_guard lock(*mutex_);
-  const bool fits = path.size() < header().traces[0].size();
+  std::lock_guard lock(mutex_);
+  const bool fits = path.size() < traces_.traces[0].size();
   if (generation != generation_ || !settled_ || !fits) return active().store(0);
   store_trace(path);
 }
@@ -122,14 +142,14 @@ void StreamAccount::begin_trace(uint64_t generation, const std::string& path) {
 void StreamAccount::store_trace(const std::string& path) {
   const size_t next = active().load() == 1 ? 1 : 0;
   for (uint32_t number = 0; number < taken_.size(); ++number)
-    cpu(number).written[next] = written_[number];
-  std::memcpy(header().traces[next].data(), path.c_str(), path.size() + 1);
+    cpus_[number].written[next] = written_[number];
+  std::memcpy(traces_.traces[next].data(), path.c_str(), path.size() + 1);
   active().store(next + 1);
 }
 
 // begin() counts everything of an earlier series as written, so its traces add nothing.
 void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   if (generation != generation_) return;
   trace.for_each_account([&](uint32_t cpu, size_t event, const EventAccount& account) {
     if (cpu < written_.size() && event < EVENT_ID_MAX)
@@ -138,7 +158,7 @@ void StreamAccount::end_trace(uint64_t generation, const TraceWriter& trace) {
 }
 
 void StreamAccount::end(uint64_t generation) {
-  std::lock_guard lock(*mutex_);
+  std::lock_guard lock(mutex_);
   active().store(0);
   if (generation != generation_ && settled_) store_trace("");
 }

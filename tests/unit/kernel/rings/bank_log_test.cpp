@@ -2,11 +2,10 @@
 #include "kernel/rings/bank_log.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include <vector>
 
 #include "base/clock.h"
-#include "base/fd.h"
 
 namespace ktraced {
 namespace {
@@ -15,11 +14,10 @@ using Counts = std::map<std::string, uint64_t>;
 
 constexpr uint32_t kBanks = 3;
 
-// In memory instead of in the map that outlives the daemon.
+// In memory of the test instead of the Ledger.
 class BankLogTest : public testing::Test {
  protected:
-  BankLogTest() : memory(::memfd_create("banks", MFD_CLOEXEC)) {
-    EXPECT_EQ(::ftruncate(memory.get(), (kBanks * sizeof(flight_bank) + 4095) / 4096 * 4096), 0);
+  BankLogTest() {
     add(10, "kmalloc");
     add(11, "kfree");
   }
@@ -31,12 +29,10 @@ class BankLogTest : public testing::Test {
   }
   // The log of the next daemon, if there was a previous one.
   BankLog open() {
-    return BankLog::open(memory.get(), kBanks, schema,
-                         [this](const Event& event) { return skipped[event.name]; })
-        .value();
+    return {banks, schema, [this](const Event& event) { return skipped[event.name]; }};
   }
 
-  Fd memory;
+  std::vector<BankEntry> banks{kBanks};
   Schema schema;
   Counts skipped;  // so far
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The next daemon also counts hits that the kernel missed in programs that no longer exist.
+// The next daemon also counts hits that the kernel missed before, and those of programs that no
+// longer exist.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 #include "harness/traces/missed.h"
 #include "harness/traces/trace_files.h"
 #include "harness/traces/truth.h"
-#include "kernel/pins/kept_misses.h"
+#include "kernel/pins/ledger.h"
 #include "kernel/pins/pin_root.h"
 
 namespace ktraced::live {
@@ -26,24 +27,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(KeptMisses, OutliveTheDaemonThatPinnedThem) {
-  const fs::path root = "/sys/fs/bpf/kept-misses-" + std::to_string(::getpid());
+TEST(Ledger, OutlivesTheDaemonThatPinnedIt) {
+  const fs::path root = "/sys/fs/bpf/ledger-" + std::to_string(::getpid());
   auto opened = PinRoot::open(root, PinRoot::IfMissing::make);
   ASSERT_TRUE(opened) << opened.error().message;
   auto pins = Pins::open(*opened, "object-1");
   ASSERT_TRUE(pins) << pins.error().message;
   {
-    KeptMisses kept = KeptMisses::open(&*pins);
-    EXPECT_FALSE(kept.adopted());
-    EXPECT_EQ(kept.of(300), 0U);
-    kept.add(300, 5);
-    kept.add(300, 2);
+    const Ledger ledger = Ledger::open(&*pins, 2, 3);
+    EXPECT_FALSE(ledger.adopted());
+    EXPECT_EQ(ledger.retired_misses()[300], 0U);
+    ledger.retired_misses()[300] = 7;
+    ledger.banks()[2].end = 8;
+    ledger.stream_cpus()[1].written[1].back() = 9;
   }
   {
-    const KeptMisses kept = KeptMisses::open(&*pins);
-    EXPECT_TRUE(kept.adopted());
-    EXPECT_EQ(kept.of(300), 7U);
-    EXPECT_EQ(kept.of(301), 0U);
+    const Ledger ledger = Ledger::open(&*pins, 2, 3);
+    EXPECT_TRUE(ledger.adopted());
+    EXPECT_EQ(ledger.retired_misses()[300], 7U);
+    EXPECT_EQ(ledger.retired_misses()[301], 0U);
+    EXPECT_EQ(ledger.banks()[2].end, 8U);
+    EXPECT_EQ(ledger.stream_cpus()[1].written[1].back(), 9U);
+  }
+  {
+    const Ledger other = Ledger::open(&*pins, 2, 40);
+    EXPECT_FALSE(other.adopted()) << "it has another form";
+    EXPECT_EQ(other.retired_misses()[300], 0U);
   }
   pins->remove();
   (*opened)->remove_if_empty();
@@ -65,6 +74,20 @@ TEST(Probe, ReportsMissesOfARemovedProbeInTheNextDaemonsSnapshot) {
   EXPECT_EQ(snapshot["complete"], missed == 0) << snapshot;
   const json manifest = manifest_of(snapshot["path"].get<std::string>());
   EXPECT_GE(manifest["missed"].value("kprobes:inner", uint64_t{0}), missed) << manifest["missed"];
+}
+
+// Without a recorder, the status of an event has the sum of the clients.
+TEST(Ledger, HasNoCountsOfTheClientsOfAKilledDaemon) {
+  Daemon daemon(json{{"events", json::object()}, {"flight", {{"enabled", false}}}});
+  const auto recorded = [&] {
+    return daemon.event_status("sys_enter")["recorded"].get<uint64_t>();
+  };
+  const Stream client(daemon, {"--event", "sys_enter"});
+  ASSERT_TRUE(eventually([&] { return recorded() > 0; }));
+  daemon.end(SIGKILL);
+  daemon.start();
+  EXPECT_EQ(recorded(), 0U);
+  EXPECT_EQ(daemon.event_status("sys_enter")["filtered"], 0);
 }
 
 constexpr const char* kMissing = "kmem_cache_alloc";
