@@ -347,14 +347,16 @@ void Daemon::finish_reload(const Config& config, OnReloaded then) {
   });
 }
 
-// Is there memory for the rings that the reload makes, and for those of the next start in the place
-// of those that there are?
+// Is there memory for the rings that the reload makes, and for the next start, whose rings are in
+// the place of those that there are?
 Result<> Daemon::check_rings(const Config& config) const {
   Config now = config;
-  if (!set_sizes(now.flight, tracer_->sizes()).empty())
+  if (!set_sizes(now.flight, tracer_->sizes()).empty()) {
     if (auto problem =
             flight_memory_problem(config.flight, tracer_->parts().rings.flight().memory()))
       return fail(ExitCode::unavailable, "{}", *problem);
+    if (auto start = check_start_memory(config); !start) return start;
+  }
   return tracer_->check_memory(now);
 }
 

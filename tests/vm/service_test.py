@@ -202,19 +202,20 @@ class Service(unittest.TestCase):
         run("systemctl", "daemon-reload")
 
     def test_10_lives_within_a_memory_limit(self):
-        used = int(show("MemoryCurrent")["MemoryCurrent"])
-        run("systemctl", "set-property", "--runtime", "ktraced.service", f"MemoryMax={used + (32 << 20)}")
+        self.addCleanup(set_memory_limit, "infinity")
+        large = DROP_INS / "20-large.json"
+        self.addCleanup(large.unlink, missing_ok=True)
+        set_memory_limit(int(show("MemoryCurrent")["MemoryCurrent"]) + (32 << 20))
         pid = main_pid()
         mark("marked10")
-        (DROP_INS / "20-large.json").write_text('{"flight": {"buffer_kb": 131072}}')
+        large.write_text('{"flight": {"buffer_kb": 131072}}')
         self.assertNotEqual(run("systemctl", "reload", "ktraced", check=False).returncode, 0)
         self.assertTrue(any("flight.buffer_kb" in line["MESSAGE"] for line in journal()))
         eventually(serves)
-        self.assertEqual(main_pid(), pid, "a reload that does not fit must not end the daemon")
-        (DROP_INS / "20-large.json").unlink()
+        self.assertEqual(main_pid(), pid, "a reload that the next start would refuse must not end the daemon")
+        large.unlink()
         run("systemctl", "reload", "ktraced")
         self.assertTrue(newest_snapshot_has("marked10"))
-        set_memory_limit("infinity")
 
     def test_11_is_restarted_after_the_out_of_memory_killer(self):
         mark("marked11")

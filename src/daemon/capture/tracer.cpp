@@ -62,7 +62,17 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
-// Checks the memory for a start that adopts no rings.
+void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
+  spdlog::warn("{} are unknown: {}", what, reason);
+  features.unknown[what] = reason;
+}
+
+}  // namespace
+
+BpfSizes sizes_of(const Config& config) {
+  return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
+}
+
 Result<> check_start_memory(const Config& config) {
   const BpfSizes sizes = sizes_of(config);
   auto maps = maps_memory(sizes);
@@ -73,17 +83,6 @@ Result<> check_start_memory(const Config& config) {
     rings.stream_bytes = ring_share(ring_budget(config), 0, cpus, {}).value_or(0);
   return check_memory_limit(memory_limits(), rings,
                             {.maps = *maps, .model = FlightRing::whole_size(sizes.flight_bytes)});
-}
-
-void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
-  spdlog::warn("{} are unknown: {}", what, reason);
-  features.unknown[what] = reason;
-}
-
-}  // namespace
-
-BpfSizes sizes_of(const Config& config) {
-  return {.flight_bytes = config.flight.buffer_kb * 1024, .flight_banks = config.flight.banks};
 }
 
 std::vector<std::string> set_sizes(FlightConfig& flight, const BpfSizes& sizes) {

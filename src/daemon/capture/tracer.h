@@ -33,6 +33,9 @@ namespace ktraced {
 
 // The sizes of the flight recorder in a configuration.
 [[nodiscard]] BpfSizes sizes_of(const Config& config);
+// Checks the memory limits for a start with this configuration that adopts no rings. Fails as
+// check_memory_limit().
+[[nodiscard]] Result<> check_start_memory(const Config& config);
 // Gives a configuration these sizes. Returns the keys that had others.
 std::vector<std::string> set_sizes(FlightConfig& flight, const BpfSizes& sizes);
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "harness/client/stream_output.h"
+#include "harness/machine/cgroups.h"
 #include "harness/machine/scale.h"
 #include "harness/machine/temp_dir.h"
 #include "harness/traces/flight.h"
@@ -23,6 +24,7 @@ namespace ktraced::live {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -57,6 +59,18 @@ TEST(FlightResize, TakesEffectAtTheNextStart) {
   EXPECT_EQ(flight_of(daemon)["ring_bytes"], 256 * 1024);
   EXPECT_EQ(flight_of(daemon)["banks"], 3);
   EXPECT_EQ(daemon.call("reload")["at_next_start"], json::array());
+}
+
+// A start checks the limit too, and would fail when nobody looks.
+TEST(FlightResize, IsRefusedIfTheNextStartWouldExceedTheMemoryLimit) {
+  const MemoryCgroup group(uint64_t{100} << 20);
+  Daemon daemon(json::object(), group.wrapper());
+  daemon.write_config({{"flight", {{"buffer_kb", 131072}}}});
+  const json error = daemon.call_error("reload");
+  EXPECT_THAT(error["message"].get<std::string>(),
+              AllOf(HasSubstr("flight.buffer_kb 131072"),
+                    HasSubstr("the memory limit of 100 MiB of the control group")));
+  EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
 struct Sizes {
