@@ -62,7 +62,7 @@ Parsed<FetchSource> with_members(FetchSource source, Piece members) {
 }
 
 // The number behind "$arg" or "$stack"; nothing if it is not at most `max`.
-std::optional<int64_t> number_behind(std::string_view text, size_t prefix, uint64_t max) {
+std::optional<int64_t> number_after(std::string_view text, size_t prefix, uint64_t max) {
   auto number = unsigned_number(text.substr(prefix));
   if (!number || *number > max) return std::nullopt;
   return static_cast<int64_t>(*number);
@@ -78,7 +78,7 @@ Parsed<FetchSource> parse_dollar(Piece text) {
   if (word.starts_with(kReturn))
     return with_members({.kind = Source::return_value}, text.from(kReturn.size()));
   if (word.starts_with(kArgument)) {
-    auto number = number_behind(word, kArgument.size(), kArgumentMax);
+    auto number = number_after(word, kArgument.size(), kArgumentMax);
     if (!number || *number == 0)
       return wrong(text.column,
                    "'{}' is none of the arguments in registers, which are $arg1 to $arg{}", word,
@@ -86,7 +86,7 @@ Parsed<FetchSource> parse_dollar(Piece text) {
     return FetchSource{.kind = Source::argument, .number = *number};
   }
   if (word.starts_with(kStack)) {
-    auto number = number_behind(word, kStack.size(), kStackEntriesMax);
+    auto number = number_after(word, kStack.size(), kStackEntriesMax);
     if (!number)
       return wrong(text.column, "'{}' is not an entry of the stack: write $stack0 to $stack{}",
                    word, kStackEntriesMax);
