@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "base/text/plain_text.h"
 #include "ctl/terminal/output.h"
@@ -26,11 +27,18 @@ Fd make_nameless(const std::filesystem::path& directory) {
   return fd;
 }
 
+bool may_make_files_in(const char* directory) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(directory, unknown) && ::access(directory, W_OK | X_OK) == 0;
+}
+
 }  // namespace
 
-std::filesystem::path temporary_directory() {
-  const char* directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != '\0' ? directory : "/var/tmp";
+std::filesystem::path temporary_directory(std::span<const char* const> directories) {
+  if (const char* chosen = std::getenv("TMPDIR"); chosen != nullptr && *chosen != '\0')
+    return chosen;
+  const auto usable = std::ranges::find_if(directories, may_make_files_in);
+  return usable != directories.end() ? *usable : directories.front();
 }
 
 Result<SpoolFile> SpoolFile::create(const std::filesystem::path& directory) {

@@ -2,8 +2,10 @@
 // A file without a name, for data that is needed later.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,8 +15,15 @@
 
 namespace ktraced {
 
-// The directory for temporary files: TMPDIR, else /var/tmp, because /tmp may be in memory.
-[[nodiscard]] std::filesystem::path temporary_directory();
+// Directories for temporary files, the best one first: /tmp may be in memory.
+inline constexpr std::array kTemporaryDirectories{"/var/tmp", "/tmp"};
+
+// The directory for temporary files: TMPDIR, unless it is unset or empty; else the first of
+// `directories` in which the user may make files. A TMPDIR that cannot be used is returned as it
+// is, and so is the first of `directories` when none can be used: SpoolFile::create() then fails
+// and names it.
+[[nodiscard]] std::filesystem::path temporary_directory(
+    std::span<const char* const> directories = kTemporaryDirectories);
 
 // A temporary file that is gone when it is closed, also after a crash. Move-only.
 class SpoolFile {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <random>
@@ -30,6 +31,7 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StrEq;
 
 struct ArchiveEntry {
   std::string path;
@@ -476,11 +478,24 @@ TEST_F(TraceArchive, NamesTheTemporaryDirectoryThatCannotBeUsed) {
 }
 
 TEST_F(TraceArchive, IsUnpackedOnADiskByDefault) {
-  ::unsetenv("TMPDIR");
-  const fs::path by_default = temporary_directory();
-  ::setenv("TMPDIR", temporary_.c_str(), 1);
-  EXPECT_EQ(by_default, "/var/tmp");
+  EXPECT_THAT(kTemporaryDirectories, ElementsAre(StrEq("/var/tmp"), StrEq("/tmp")));
   EXPECT_EQ(temporary_directory(), temporary_);
+}
+
+TEST_F(TraceArchive, IsUnpackedInTheFirstDirectoryWhereFilesCanBeMade) {
+  const std::string missing = directory_.path() / "missing", file = directory_.path() / "file";
+  write_file(file, "");
+  fs::permissions(file, fs::perms::owner_all);
+  const std::array usable{missing.c_str(), file.c_str(), temporary_.c_str()};
+  const std::array unusable{missing.c_str(), file.c_str()};
+  ::unsetenv("TMPDIR");
+  EXPECT_EQ(temporary_directory(usable), temporary_);
+  EXPECT_EQ(temporary_directory(unusable), missing) << "an error names it";
+  ::setenv("TMPDIR", "", 1);
+  EXPECT_EQ(temporary_directory(usable), temporary_);
+  ::setenv("TMPDIR", missing.c_str(), 1);
+  EXPECT_EQ(temporary_directory(usable), missing) << "a wrong TMPDIR is not ignored";
+  ::setenv("TMPDIR", temporary_.c_str(), 1);
 }
 
 TEST_F(TraceArchive, SaysThatTheDiskIsFull) {
