@@ -139,6 +139,7 @@ constexpr Examples kExamples[] = {
     {"report syscalls", R"(  ktracectl report syscalls DIR --by errors
   ktracectl report syscalls DIR --comm make --error ENOENT --last 2s
   ktracectl report syscalls DIR --json
+  ktracectl report syscalls --live --syscall openat
   ktracectl report syscalls DIR --csv --table processes --top all)"},
     {"report wakeups", R"(  ktracectl report wakeups nginx DIR
   ktracectl report wakeups 812 DIR --by delay --top 20

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,21 +20,23 @@ using nlohmann::json;
 
 Result<std::unique_ptr<ReportInput>> LiveInput::subscribe(const std::string& socket,
                                                           std::optional<double> seconds,
-                                                          const std::vector<std::string>& events) {
+                                                          const std::vector<std::string>& events,
+                                                          const std::vector<std::string>& calls) {
   auto signals = StopSignals::catch_signals();
   if (!signals) return propagate(signals);
   auto client = RpcClient::connect(socket);
   if (!client) return propagate(client);
-  auto source = open_session(std::move(*client), {.events = events});
+  auto source = open_session(std::move(*client), {.events = events}, {.syscalls = calls});
   if (!source) return propagate(source);
-  return std::unique_ptr<ReportInput>(
-      new LiveInput(socket, seconds, std::move(*signals), std::move(*source)));
+  return std::unique_ptr<ReportInput>(new LiveInput(socket, seconds, {calls.begin(), calls.end()},
+                                                    std::move(*signals), std::move(*source)));
 }
 
-LiveInput::LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
-                     LiveSource source)
+LiveInput::LiveInput(std::string socket, std::optional<double> seconds, std::set<std::string> calls,
+                     StopSignals signals, LiveSource source)
     : socket_(std::move(socket)),
       seconds_(seconds),
+      calls_(std::move(calls)),
       signals_(std::move(signals)),
       source_(std::move(source)),
       schema_(source_.schema()),
@@ -111,8 +114,12 @@ ReportFacts LiveInput::facts(const std::vector<std::string>& needed) {
   if (std::string lost = counts_.lost_names().text(); !lost.empty()) facts.caveat(std::move(lost));
   if (at_end_ && ended_ && !counts_.total())
     facts.caveat("the daemon did not report which hits the kernel missed");
-  for (ConfigCaveat& caveat :
-       config_caveats(spans_of(configs_, facts.begin_ns, facts.end_ns), needed))
+  std::vector<ConfigSpan> spans = spans_of(configs_, facts.begin_ns, facts.end_ns);
+  // Calls that the session was not opened for are missing on purpose: no caveat.
+  for (ConfigSpan& span : spans)
+    if (!calls_.empty() && std::ranges::includes(span.config.syscalls, calls_))
+      span.config.syscalls.clear();
+  for (ConfigCaveat& caveat : config_caveats(spans, needed))
     facts.caveat(std::move(caveat.text), caveat.until_ns);
   caveat_missed(needed, missed_hits, facts);
   facts.sources = json::array({{{"path", socket_},

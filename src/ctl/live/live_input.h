@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ctl/input/analysis_feed.h"
 #include "ctl/input/report_input.h"
@@ -22,11 +24,13 @@ namespace ktraced {
 // The stream of a daemon, for a number of seconds or until a signal ends it.
 class LiveInput : public ReportInput {
  public:
-  // Opens a session with `events`, by name, group or pattern; without any, with those of the
-  // recorder. Fails if the daemon cannot be reached, or with its error.
+  // Opens a session with `events`, by name, group or pattern, and of system calls with `calls`
+  // alone. Where one of them is empty, the session has what the recorder has. Fails if the daemon
+  // cannot be reached, or with its error.
   static Result<std::unique_ptr<ReportInput>> subscribe(const std::string& socket,
                                                         std::optional<double> seconds,
-                                                        const std::vector<std::string>& events);
+                                                        const std::vector<std::string>& events,
+                                                        const std::vector<std::string>& calls);
 
   Result<> read(Analysis& analysis) override;
   void refresh(const Refresh& how) override { refresh_ = how; }
@@ -38,14 +42,15 @@ class LiveInput : public ReportInput {
   [[nodiscard]] Result<> verdict() const override;
 
  private:
-  LiveInput(std::string socket, std::optional<double> seconds, StopSignals signals,
-            LiveSource source);
+  LiveInput(std::string socket, std::optional<double> seconds, std::set<std::string> calls,
+            StopSignals signals, LiveSource source);
   Result<StreamLoop::End> run(BatchMerger& merger);
   void refresh_in(StreamLoop& loop, const BatchMerger& merger);
   void apply_metadata(RecordView record, AnalysisFeed& feed);
 
   std::string socket_;
   std::optional<double> seconds_;
+  std::set<std::string> calls_;  // that the session was opened for; empty: for no certain ones
   StopSignals signals_;
   LiveSource source_;
   Schema schema_;  // grows with the stream

@@ -11,13 +11,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "analysis/coverage/trace_config.h"
 #include "base/print_stderr.h"
+#include "base/text/c_text.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
 #include "ctl/input/selected_input.h"
+#include "ctl/input/session_request.h"
 #include "ctl/input/trace_input.h"
 #include "ctl/input/traced_events.h"
 #include "ctl/live/live_input.h"
@@ -266,6 +272,26 @@ Result<std::unique_ptr<ReportFrames>> frames_of(const ReportCommand& command,
   return ReportFrames::every(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
 }
 
+// The events of the session of a live report; empty: those of the recorder. With selected system
+// calls come all events that the report needs to pair and to time them.
+std::vector<std::string> live_events(const ReportCommand& command) {
+  const SelectionArgs& selection = command.selection;
+  auto events = session_events(selection, {.syscalls = selection.syscalls});
+  if (events.empty() || !selection.events.empty()) return events;
+  const ReportKind& kind = kind_of(command);
+  for (const auto group : std::views::split(kind.needs.enable, ' '))
+    events.emplace_back(group.begin(), group.end());
+  for (const std::string_view event : kind.uses)
+    if (event != kCompletedEvent) events.emplace_back(event);
+  return events;
+}
+
+// The system calls that the daemon selects, by name; those with a number are left to the client.
+std::vector<std::string> live_calls(const ReportCommand& command) {
+  const std::vector<std::string>& calls = command.selection.syscalls;
+  return std::ranges::any_of(calls, is_decimal_text) ? std::vector<std::string>() : calls;
+}
+
 Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
                                               const Options& options) {
   auto seconds = stream_seconds(command.duration_s, command.times);
@@ -275,9 +301,9 @@ Result<std::unique_ptr<ReportInput>> input_of(const ReportCommand& command,
   if (command.live)
     if (auto resolved = resolve_pids(options.socket, selection, session); !resolved)
       return propagate(resolved);
-  auto input = command.live
-                   ? LiveInput::subscribe(options.socket, *seconds, command.selection.events)
-                   : TraceInput::open(command.directories, command.partial, command.times);
+  auto input = command.live ? LiveInput::subscribe(options.socket, *seconds, live_events(command),
+                                                   live_calls(command))
+                            : TraceInput::open(command.directories, command.partial, command.times);
   if (!input) return input;
   const ReportKind& kind = kind_of(command);
   return SelectedInput::of(std::move(*input), selection,

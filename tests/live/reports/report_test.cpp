@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/syscall.h>
 
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "harness/client/process_rows.h"
 #include "harness/client/stream.h"
@@ -19,6 +22,8 @@
 namespace ktraced::live {
 namespace {
 
+using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // A snapshot of a daemon, read without it.
@@ -280,6 +285,40 @@ TEST(LiveReport, ReportsEventsWhileItRuns) {
   EXPECT_EQ((*row)["calls"], 500);
   EXPECT_EQ((*row)["time"]["count"], 500);
   EXPECT_EQ((*row)["failed"], 0);
+}
+
+// The configuration as installed records no system call.
+TEST(LiveReport, EnablesTheSystemCallsThatItSelects) {
+  WaitingTruth truth({"syscalls"});
+  Daemon daemon(for_processes({truth.pid()}, {{"events", {{"sched", true}, {"process", true}}}}));
+  const auto start = [&](const char* kind, const char* option, const std::string& value) {
+    return std::make_unique<Process>(daemon.ctl_command(
+        {"--json", "report", kind, "--live", option, value, "--pid", std::to_string(truth.pid())}));
+  };
+  const auto by_name = start("syscalls", "--syscall", "openat"),
+             by_number = start("syscalls", "--syscall", std::to_string(SYS_openat)),
+             by_error = start("syscalls", "--error", "EBADF"),
+             files = start("files", "--error", "ENOENT");
+  EXPECT_TRUE(eventually([&] { return daemon.call("status")["subscribers"].size() == 4; }));
+  EXPECT_EQ(daemon.event_status("sys_enter")["enabled"], false) << "of the recorder";
+  truth.act();
+  const auto finish = [](Process& client) {
+    client.send(SIGINT);
+    const Finished finished = client.wait();
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return json::parse(finished.out);
+  };
+  const std::pair<Process*, const char*> selected[] = {
+      {by_name.get(), "openat"}, {by_number.get(), "openat"}, {by_error.get(), "close"}};
+  for (const auto& [client, call] : selected) {
+    const json report = finish(*client);
+    const json* row = row_with(report["calls"], "syscall", call);
+    ASSERT_NE(row, nullptr) << call << ": " << report;
+    EXPECT_EQ(report["calls"]["rows"].size(), 1U) << report;
+    EXPECT_EQ((*row)["time"]["count"], (*row)["calls"]) << "they have both ends";
+    EXPECT_THAT(report["caveats"].dump(), Not(HasSubstr("only some system calls")));
+  }
+  EXPECT_NE(row_with(finish(*files)["paths"], "path", "/nonexistent/ktraced-truth"), nullptr);
 }
 
 }  // namespace
