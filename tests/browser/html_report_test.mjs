@@ -399,6 +399,21 @@ test("in a window of 390 pixels the navigation has a line of its own, which scro
   assert((await edges("#summary h2")).top >= (await edges(".bar")).bottom, "the heading is below the bar");
 }));
 
+test("in a window of 390 pixels the status of the timeline has one line, also when it is zoomed", () => browser.inWindow(390, 800, async () => {
+  await browser.open(pathToFileURL(page).href);
+  const status = (expression) => browser.value(`((status) => ${expression})(document.getElementById("timeline-status"))`);
+  const lines = () => status("status.getBoundingClientRect().height / parseFloat(getComputedStyle(status).lineHeight)");
+  for (let step = 0; step < 5; step += 1) await browser.click("#zoom-in");
+  await nextFrame();
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+  assert(await lines() < 1.5);
+  assert(await status("status.scrollWidth <= status.clientWidth"), "it is read whole");
+  await browser.mouse("mouseMoved", await browser.placeOf(".pane canvas", [0.6, 0.12]));
+  await nextFrame();
+  assert.match(await text("#timeline-status"), /pointer at/);
+  assert(await lines() < 1.5, "what does not fit is cut");
+}));
+
 // Calls `body` where light or dark colours are asked for.
 async function inColours(scheme, body) {
   const ask = (features) => browser.send("Emulation.setEmulatedMedia", { features });
