@@ -15,7 +15,7 @@ html_packages=()
 command -v npm >/dev/null || html_packages=(nodejs npm)
 test_packages=(
 	babeltrace2 e2fsprogs linux-perf strace trace-cmd libgtest-dev libgmock-dev libbenchmark-dev libprotobuf-dev protobuf-compiler
-	curl libcap2-bin prometheus python3 python3-jsonschema python3-yaml procps systemd
+	curl libcap2-bin prometheus python3 python3-jsonschema python3-yaml procps socat systemd
 	fish man-db mandoc tmux zsh
 )
 # For scripts/package.

@@ -3,9 +3,10 @@
 """The examples for containers agree with the Dockerfile and docs/install.md, and the daemon runs with what they give it.
 
     container_test.py check          compares them
-    container_test.py run BUILD      runs the programs of BUILD so, without an engine; root, in a mount namespace of its own
+    container_test.py run BUILD      runs the programs of BUILD so, without an engine; root, in a mount and a network namespace of its own
 """
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -13,6 +14,8 @@ import re
 import shlex
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ from containers import compose, docker_command, dockerfile, kubernetes, kubernet
 
 TIMEOUT = 100  # seconds: a machine under load takes its time
 SOCKET = "run/ktraced/control.sock"
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1  # linux/sockios.h, linux/if.h
 
 
 def run(*command, check=True):
@@ -214,6 +218,8 @@ class Runs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         run("mount", "--make-rprivate", "/dev")  # in a plain chroot, / is no mount
+        with socket.socket() as any_socket:  # a new network namespace has its loopback interface down
+            fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
 
     def setUp(self):
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="ktraced-container-", dir="/dev/shm"))
@@ -295,8 +301,21 @@ class Runs(unittest.TestCase):
         probe = kubernetes_objects()["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["exec"]
         self.assertNotEqual(run(*self.root.command(container, probe["command"]), check=False).returncode, 0)
         self.start()
+        forwarder = kubernetes("metrics")
         scrape = ["curl", "--silent", "--unix-socket", metrics_socket(), "http://localhost/metrics"]
-        self.assertIn("ktraced_build_info", run(*self.root.command(kubernetes("metrics"), scrape)).stdout)
+        self.assertIn("ktraced_build_info", run(*self.root.command(forwarder, scrape)).stdout)
+        self.expect_metrics_at_the_port(forwarder)
+
+    def expect_metrics_at_the_port(self, forwarder):
+        """Runs it, and asks as Prometheus does, which names the address of the pod."""
+        port = re.match(r"TCP-LISTEN:(\d+),", forwarder.command[1]).group(1)
+        scrape = ["curl", "--silent", "--noproxy", "*", "--header", f"Host: 10.0.0.7:{port}", f"http://127.0.0.1:{port}/metrics"]
+        running = subprocess.Popen(self.root.command(forwarder, forwarder.command))
+        self.addCleanup(self.end, running)
+        eventually(lambda: running.poll() is not None or run(*scrape, check=False).returncode == 0)
+        self.assertIsNone(running.poll(), "the forwarder has ended")
+        for _ in range(2):  # it forwards one connection after the other
+            self.assertIn("ktraced_build_info", run(*scrape).stdout)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,13 @@ def kubernetes_objects():
     return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / "kubernetes.yaml").read_text())}
 
 
+def command_of(container):
+    """What it runs: its own command, or that of its image with its arguments."""
+    name, _, _ = container["image"].partition(":")
+    image = {"ktraced": dockerfile().command, "alpine/socat": ["socat"]}[name]
+    return container.get("command", image + container.get("args", []))
+
+
 def kubernetes(name="ktraced"):
     """The container of the DaemonSet's pod that has this name."""
     objects = kubernetes_objects()
@@ -113,7 +120,7 @@ def kubernetes(name="ktraced"):
             files = objects["ConfigMap"]["data"]
     return Container(user=(context["runAsUser"], context["runAsGroup"]), files=files,
                      capabilities=set(security["capabilities"].get("add", [])), mounts=mounts,
-                     command=container.get("command", dockerfile().command), host_processes=pod["hostPID"],
+                     command=command_of(container), host_processes=pod["hostPID"],
                      read_only=security["readOnlyRootFilesystem"], dropped=security["capabilities"]["drop"],
                      unconfined={kind.lower() for kind in ("seccomp", "appArmor")
                                  if security.get(f"{kind}Profile") == {"type": "Unconfined"}})
