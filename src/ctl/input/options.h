@@ -71,7 +71,7 @@ struct StreamCommand : ViewOptions {
 struct ShowCommand : ViewOptions {
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
-  std::string store;     // snapshot directory; empty: the daemon's
+  std::string store;     // directory of snapshots given by name; empty: the daemon's
 };
 
 struct ReportCommand {
@@ -100,8 +100,8 @@ struct ReportCommand {
   bool tree = false;                     // of processes: children below their parents
   bool csv = false;                      // print one table of the report as CSV
   std::string table;                     // with `csv`: which; empty: the first one
-  std::string store;                     // snapshot directory; empty: the daemon's
-  std::string by;  // sort key of rows, as named by the kind of report; empty: its default
+  std::string store;  // directory of snapshots given by name; empty: the daemon's
+  std::string by;     // sort key of rows, as named by the kind of report; empty: its default
 };
 
 // All reports as one HTML page.
@@ -112,7 +112,7 @@ struct HtmlCommand {
   TimeArgs times;
   uint64_t top = 300;  // rows of each table
   std::string output;
-  std::string store;  // snapshot directory; empty: the daemon's
+  std::string store;  // directory of snapshots given by name; empty: the daemon's
 };
 
 // Traces in a format for other programs.
@@ -123,14 +123,14 @@ struct ExportCommand {
   SelectionArgs selection;
   TimeArgs times;
   std::string output;  // a file, "-": standard output
-  std::string store;   // snapshot directory; empty: the daemon's
+  std::string store;   // directory of snapshots given by name; empty: the daemon's
 };
 
 // A trace as an archive.
 struct ArchiveCommand {
   std::vector<std::string> directories;  // one
   std::string output;                    // a file, "-": standard output; empty: NAME.tar.zst
-  std::string store;                     // as of ShowCommand
+  std::string store;  // directory of snapshots given by name; empty: the daemon's
 };
 
 // SQL over traces.
@@ -139,7 +139,7 @@ struct QueryCommand {
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
   TimeArgs times;
-  std::string store;   // snapshot directory; empty: the daemon's
+  std::string store;   // directory of snapshots given by name; empty: the daemon's
   std::string sql;     // or a command of the shell; not used with `shell`
   bool shell = false;  // read statements from standard input
   bool csv = false;

@@ -26,7 +26,8 @@ struct TopHeader {
   std::string overhead;                     // "0.42 % of a CPU", or why it is not known
   std::optional<uint64_t> flight_reach_ns;  // nothing: the flight recorder is off
   size_t sessions = 0;
-  std::string flight_saved_in = {};  // as in Reading
+  // The snapshot of what is older than flight_reach_ns; empty: none.
+  std::string flight_saved_in = {};
 };
 
 // Seconds from one time in ns to another; never 0.

@@ -32,7 +32,7 @@ struct Reading {
   std::vector<SessionReading> sessions;
   bool flight = false;           // the flight recorder is on
   uint64_t flight_reach_ns = 0;  // how far back it reaches
-  std::string flight_saved_in;   // the snapshot that has what came before; empty: none
+  std::string flight_saved_in;   // the snapshot of what is older than flight_reach_ns; empty: none
 };
 
 // Members that `status` lacks are zero or empty.
