@@ -260,10 +260,13 @@ Result<> Tracer::start(const Config& config, SessionStream::Publish publish_outp
 // detached, so that the records of the output continue those of the earlier daemon without a gap.
 Result<> Tracer::start_stream(const Config& config, SessionStream::Publish publish_output) {
   const bool output = config.stream.output.has_value();
-  for (uint32_t session = SESSION_OUTPUT; adopted_ && session < SESSIONS_MAX; ++session) {
-    if (session != SESSION_OUTPUT || !output) session_ledger_.drop(session);
-    if (session != SESSION_OUTPUT) remove_left_rings(object_, session);
-    accounts_.begin(session);
+  if (adopted_) {
+    const uint32_t kept = WAY_RECORDER | (output ? 1U << SESSION_OUTPUT : 0U);
+    session_ledger_.drop(WAY_SESSIONS & ~kept);
+    for (uint32_t session = SESSION_CLIENT_FIRST; session < SESSIONS_MAX; ++session)
+      remove_left_rings(object_, session);
+    for (uint32_t session = SESSION_OUTPUT; session < SESSIONS_MAX; ++session)
+      accounts_.begin(session);
   }
   if (!output) std::atomic_ref(object_.control().stream).store(0);
   auto drain = Drain::start(object_, rings_.counters(), names_, config.stream.max_latency_ms);
@@ -282,7 +285,7 @@ Tracer::~Tracer() {
 // No program stores records for the recorder when its rings go.
 Result<> Tracer::switch_flight(bool enabled) {
   // While a snapshot is being written, nothing is switched off.
-  if (!enabled && !rings_.flight().any_frozen()) session_ledger_.drop(SESSION_RECORDER);
+  if (!enabled && !rings_.flight().any_frozen()) session_ledger_.drop(WAY_RECORDER);
   auto switched = rings_.switch_flight(enabled);
   note_flight();
   return switched;
@@ -406,7 +409,7 @@ void Tracer::drop_work() {
 
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
-  for (uint32_t session = 0; session < SESSIONS_MAX; ++session) session_ledger_.drop(session);
+  session_ledger_.drop(WAY_SESSIONS);
   catchers_.detach_all();
   for (const Event& event : catalog_.schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);

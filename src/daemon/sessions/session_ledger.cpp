@@ -90,12 +90,11 @@ void SessionLedger::change(std::span<const Target> events) {
   for (Ended& each : ended) add(std::move(each));
 }
 
-void SessionLedger::drop(uint32_t session) {
+void SessionLedger::drop(uint32_t sessions) {
   std::vector<Target> events;
   for (uint16_t event = 0; event < EVENT_ID_MAX; ++event)
-    if (const uint32_t sessions = kernel_.ways[event] & WAY_SESSIONS;
-        (sessions >> session & 1) != 0)
-      events.push_back({.event = event, .sessions = sessions & ~(1U << session), .direct = false});
+    if (const uint32_t before = kernel_.ways[event] & WAY_SESSIONS; (before & sessions) != 0)
+      events.push_back({.event = event, .sessions = before & ~sessions, .direct = false});
   change(events);
 }
 

@@ -58,8 +58,8 @@ class SessionLedger {
   // Changes the sessions of these events, each of which occurs once. On return no program records
   // for a session that has its event no more.
   void change(std::span<const Target> events);
-  // Takes a session out of all events.
-  void drop(uint32_t session);
+  // Takes these sessions, as bits, out of all events.
+  void drop(uint32_t sessions);
 
   // Hits of this CPU that the session has seen, at the tracepoint and at functions, without those
   // that the recorder stored directly. Of the recorder since its counters exist, of others since

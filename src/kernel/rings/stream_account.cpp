@@ -91,7 +91,7 @@ void StreamAccount::write_slot(uint32_t number, size_t slot, uint64_t position) 
   std::atomic_ref(target.position).store(kNoPosition, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   std::copy_n(taken.counts.begin(), taken.events, target.counts.begin());
-  std::atomic_ref(target.position).store(position, std::memory_order_release);
+  store_in_order(target.position, position);
 }
 
 void StreamAccount::commit(uint32_t cpu, uint64_t position) {

@@ -192,7 +192,7 @@ TEST_F(SessionLedgerTest, WaitsOnlyIfCountersChange) {
 TEST_F(SessionLedgerTest, DropsASessionFromAllEvents) {
   change(kRecorderBit | 1U << kClient);
   change(1U << kClient, false, kOtherEvent);
-  ledger.drop(kClient);
+  ledger.drop(1U << kClient);
   EXPECT_EQ(ways[kEvent] & WAY_SESSIONS, kRecorderBit);
   EXPECT_EQ(ways[kOtherEvent] & WAY_SESSIONS, 0U);
   hit(0);
@@ -254,7 +254,7 @@ TEST_F(SessionLedgerTest, AKilledDaemonLosesNoMisses) {
     kernel.missed = [&](uint16_t) { return each.missed; };
     SessionLedger next{kernel, each.misses};
     EXPECT_GE(next.missed(SESSION_RECORDER, kEvent), each.expected);
-    next.drop(SESSION_RECORDER);
+    next.drop(kRecorderBit);
     EXPECT_GE(next.missed(SESSION_RECORDER, kEvent), each.expected);
   }
 }
@@ -284,10 +284,10 @@ TEST_F(SessionLedgerTest, TheNextDaemonContinuesTheRecorderAndAllMisses) {
   EXPECT_EQ(next.hits(kClient, 0, kEvent), 0U) << "its session ended with that daemon";
   EXPECT_EQ(next.missed(SESSION_RECORDER, kEvent), 8U);
   EXPECT_EQ(next.missed(SESSION_OUTPUT, kEvent), 5U);
-  next.drop(kClient);
+  next.drop(1U << kClient);
   hit(0);
   EXPECT_EQ(next.hits(SESSION_RECORDER, 0, kEvent), 2U);
-  next.drop(SESSION_RECORDER);
+  next.drop(kRecorderBit);
   miss(7);
   EXPECT_EQ(next.missed(SESSION_RECORDER, kEvent), 8U);
 }
