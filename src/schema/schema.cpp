@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "bpf/records.h"
@@ -59,7 +60,33 @@ void Schema::add(Event event) {
     events_[known->second] = std::move(event);
 }
 
+const Event& stack_record() {
+  static const Event kStack{.id = RECORD_STACK,
+                            .name = "stack",
+                            .doc = "the frames of a stack that events have by its number",
+                            .fields = {{.name = "number",
+                                        .type = "hex_t",
+                                        .meaning = Meaning::hex,
+                                        .offset = offsetof(rec_stack, number),
+                                        .size = sizeof(rec_stack::number)},
+                                       {.name = "length",
+                                        .type = "u16",
+                                        .offset = offsetof(rec_stack, length),
+                                        .size = sizeof(rec_stack::length)},
+                                       {.name = "kind",
+                                        .type = "u8",
+                                        .offset = offsetof(rec_stack, kind),
+                                        .size = sizeof(rec_stack::kind)},
+                                       {.name = "end",
+                                        .type = "u8",
+                                        .offset = offsetof(rec_stack, end),
+                                        .size = sizeof(rec_stack::end)}},
+                            .size = sizeof(rec_stack)};
+  return kStack;
+}
+
 const Event* Schema::find(uint32_t id) const {
+  if (id == RECORD_STACK) return &stack_record();
   auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &events_[found->second];
 }

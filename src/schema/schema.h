@@ -107,6 +107,7 @@ class Schema {
  public:
   // Replaces an event with the same id.
   void add(Event event);
+  // Also finds stack_record().
   [[nodiscard]] const Event* find(uint32_t id) const;
   // The event of this name that was added last: a dynamic event may have been redefined.
   [[nodiscard]] const Event* find(std::string_view name) const;
@@ -114,12 +115,17 @@ class Schema {
 
   std::vector<FlagName> gfp_flags;  // names from this kernel's trace formats; may be empty
   bool contexts = false;            // do records say in which context they were made?
+  bool stacks = false;              // may records have stacks?
 
  private:
   std::vector<Event> events_;
   std::unordered_map<uint32_t, size_t> by_id_;
   std::map<std::string, uint16_t, std::less<>> by_name_;
 };
+
+// The records of stacks (struct rec_stack), which are no event: no schema lists them. Named "stack"
+// in accounts and losses. Its frames follow its fields.
+[[nodiscard]] const Event& stack_record();
 
 // The meaning of a typedef of bpf/types.h; nothing for a type that is a plain number.
 [[nodiscard]] std::optional<Meaning> meaning_of_typedef(std::string_view name);

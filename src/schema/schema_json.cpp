@@ -250,7 +250,8 @@ json schema_to_json(const Schema& schema) {
     flags.push_back({{"mask", fmt::format("{:#x}", flag.mask)}, {"name", flag.name}});
   return {{"events", std::move(events)},
           {"gfp_flags", std::move(flags)},
-          {"contexts", schema.contexts}};
+          {"contexts", schema.contexts},
+          {"stacks", schema.stacks}};
 }
 
 Result<Schema> schema_from_json(const json& document) {
@@ -259,6 +260,8 @@ Result<Schema> schema_from_json(const json& document) {
   Schema schema;
   if (!read(document, "contexts", schema.contexts))
     return bad("contexts", "it is neither true nor false");
+  if (!read(document, "stacks", schema.stacks))
+    return bad("stacks", "it is neither true nor false");
   if (auto added = add_events(document["events"], schema); !added) return propagate(added);
   auto flags = document.find("gfp_flags");
   if (flags == document.end()) return schema;

@@ -9,7 +9,7 @@
 
 namespace ktraced {
 
-// {"events":[…],"gfp_flags":[{"mask":"0xcc0","name":"GFP_KERNEL"},…]}
+// {"events":[…],"gfp_flags":[{"mask":"0xcc0","name":"GFP_KERNEL"},…],"contexts":true,"stacks":false}
 [[nodiscard]] nlohmann::json schema_to_json(const Schema& schema);
 
 // One event: {"id","name","group","doc","size","fields":[…]}, and those of "print", "ftrace",

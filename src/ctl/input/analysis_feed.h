@@ -43,6 +43,9 @@ class AnalysisFeed : public MergeSink {
     change_until(loss.ts);
     analysis_.on_loss(loss);
   }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    analysis_.on_stack(from, record);
+  }
   // No more events up to `ts` come.
   void advance(uint64_t ts) { change_until(ts); }
   // No more events come.

@@ -138,9 +138,34 @@ void AddressMask::mask_part(const Part& part, uint16_t event, std::span<std::byt
   if (part.kind == Kind::text) mask_text(part.field, bytes);
 }
 
-// The payload of an event without a definition could be anything. There is no such event.
+void AddressMask::mask_number(std::span<std::byte> record, size_t at) const {
+  if (at + kWord > record.size()) return;
+  uint64_t number = 0;
+  std::memcpy(&number, record.data() + at, kWord);
+  number = pseudonyms_.hide_number(number);
+  std::memcpy(record.data() + at, &number, kWord);
+}
+
+// User stacks have no kernel addresses.
+void AddressMask::mask_stack(std::span<std::byte> record) {
+  constexpr size_t kFrames = sizeof(rec_stack);
+  if (record.size() < kFrames) return;
+  if (record[offsetof(rec_stack, kind)] == std::byte{STACK_USER}) return;
+  mask_number(record, offsetof(rec_stack, number));
+  for (size_t at = kFrames; at + kWord <= record.size(); at += kWord)
+    mask_word(record, at, std::nullopt);
+}
+
 void AddressMask::mask_event(std::span<std::byte> record) {
-  const uint16_t id = RecordView(record.data()).id();
+  const RecordView view(record.data());
+  if (view.id() == RECORD_STACK) return mask_stack(record);
+  const size_t numbers = view.has_stacks() ? sizeof(stack_numbers) : 0;
+  mask_fields(view.id(), record.first(record.size() - numbers));
+  if (numbers != 0) mask_number(record, record.size() - numbers + offsetof(stack_numbers, kernel));
+}
+
+// The payload of an event without a definition could be anything. There is no such event.
+void AddressMask::mask_fields(uint16_t id, std::span<std::byte> record) {
   if (id >= plans_.size() || !plans_[id]) {
     std::ranges::fill(record.subspan(sizeof(struct record)), std::byte{0});
     return;
@@ -193,6 +218,7 @@ Schema without_addresses(Schema schema) {
   Schema blanked;
   blanked.gfp_flags = std::move(schema.gfp_flags);
   blanked.contexts = schema.contexts;
+  blanked.stacks = schema.stacks;
   for (Event event : schema.events()) {
     blank_addresses(event.doc);
     blank_addresses(event.print);

@@ -20,10 +20,10 @@ namespace ktraced {
 // Masks the kernel addresses in the packets of one stream or trace. Belongs to one thread at a
 // time.
 //
-// Addresses in built-in events, in names of slab caches, and those that the kernel itself puts into
-// dynamic events get pseudonyms that are equal everywhere. Any other value of 8 bytes in a dynamic
-// event that is a kernel address, whatever its type, gets an opaque pseudonym: a process may have
-// chosen it.
+// Addresses in built-in events, in kernel stacks, in names of slab caches, and those that the
+// kernel itself puts into dynamic events get pseudonyms that are equal everywhere, and so do the
+// numbers of kernel stacks. Any other value of 8 bytes in a dynamic event that is a kernel address,
+// whatever its type, gets an opaque pseudonym: a process may have chosen it.
 class AddressMask {
  public:
   // `schema` may lack dynamic events that metadata records will define.
@@ -61,6 +61,9 @@ class AddressMask {
   void learn(const Event& event);
   static std::vector<Hole> holes_of(const Event& event);
   void mask_event(std::span<std::byte> record);
+  void mask_fields(uint16_t event, std::span<std::byte> record);
+  void mask_stack(std::span<std::byte> record);
+  void mask_number(std::span<std::byte> record, size_t at) const;
   void mask_metadata(std::span<std::byte> record);
   void mask_part(const Part& part, uint16_t event, std::span<std::byte> record);
   void mask_word(std::span<std::byte> record, size_t at, std::optional<uint32_t> place);

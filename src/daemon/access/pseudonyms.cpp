@@ -97,6 +97,12 @@ uint64_t AddressPseudonyms::hide_opaque(uint64_t value, uint32_t place) const {
   return pseudonym(PseudonymOf::opaque, place | kOpaque, value);
 }
 
+// With a key of its own: nothing that is known of these results is of use for addresses.
+uint64_t AddressPseudonyms::hide_number(uint64_t number) const {
+  constexpr uint64_t kNotZero = uint64_t{1} << 63;
+  return number == 0 ? 0 : keyed_hash({~key_[0], key_[1]}, number) | kNotZero;
+}
+
 std::optional<uint64_t> AddressPseudonyms::reveal(uint64_t pseudonym) const {
   const auto kind = static_cast<PseudonymOf>(pseudonym >> 56);
   if (kind != PseudonymOf::code && kind != PseudonymOf::data) return std::nullopt;

@@ -37,6 +37,9 @@ class AddressPseudonyms {
   // An opaque pseudonym, for values that a process may have chosen. With another `place`, the same
   // value gets another pseudonym.
   [[nodiscard]] uint64_t hide_opaque(uint64_t value, uint32_t place) const;
+  // A pseudonym of the number of a kernel stack: who tries all possible addresses could find them
+  // by the number. Equal numbers get equal pseudonyms. 0, no stack, stays.
+  [[nodiscard]] uint64_t hide_number(uint64_t number) const;
   // The address behind a result of hide(); nothing for any other value, also for an address.
   [[nodiscard]] std::optional<uint64_t> reveal(uint64_t pseudonym) const;
 

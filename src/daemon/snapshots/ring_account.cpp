@@ -22,12 +22,13 @@ struct EventsOfName {
   uint64_t written = 0;
   Bytes record{.min = UINT64_MAX, .max = 0};
 
-  void add(const Event& event, uint64_t records) {
+  // `more`: bytes that some of the records may have behind their fields.
+  void add(const Event& event, uint64_t records, uint64_t more) {
     if (records == 0 && record.max != 0) return;
     written += records;
     record.min = std::min<uint64_t>(record.min, event.size);
-    record.max = std::max<uint64_t>(record.max,
-                                    has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size);
+    record.max = std::max<uint64_t>(
+        record.max, has_variable_size(event) ? uint64_t{RECORD_MAX} : event.size + more);
   }
 };
 
@@ -59,7 +60,12 @@ std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
   const bool wrapped = ring.written_bytes > ring.capacity;
   Bytes overwritten;
   std::map<std::string_view, EventsOfName> by_name;
-  for (const Event& event : schema.events()) by_name[event.name].add(event, ring.written[event.id]);
+  // Of the records with stacks, at least the first ones since the ring was empty came with stacks.
+  const uint64_t stacks = ring.written[RECORD_STACK];
+  for (const Event& event : schema.events())
+    by_name[event.name].add(event, ring.written[event.id], stacks != 0 ? sizeof(stack_numbers) : 0);
+  if (stacks != 0)
+    by_name[stack_record().name].add(stack_record(), stacks, STACK_DEPTH_MAX * sizeof(uint64_t));
   for (const auto& [name, events] : by_name) {
     const auto found = account.events.find(std::string(name));
     const uint64_t records = found == account.events.end() ? 0 : found->second.records;

@@ -24,8 +24,8 @@ constexpr size_t kChunk = 64;
 constexpr int kAttempts = 64;
 
 bool is_record(const record& header) {
-  return size_of(header) >= sizeof(header) && size_of(header) <= FLIGHT_SPILL && header.id != 0 &&
-         header.id < EVENT_ID_MAX;
+  return size_of(header) >= sizeof(header) && size_of(header) <= FLIGHT_SPILL &&
+         id_of(header) != 0 && id_of(header) < EVENT_ID_MAX;
 }
 
 // The header of a record that a program may be writing.
@@ -125,7 +125,7 @@ FlightRing::Kept FlightRing::read_kept(uint64_t head) const {
       if (kept.bytes + size_of(header) > room) break;
       kept.bytes += size_of(header);
       kept.oldest_ns = header.ts;
-      ++kept.records[header.id];
+      ++kept.records[id_of(header)];
       if (kept.newest.size() < kChunk) kept.newest.push_back(header);
     }
   } while (chunk.size() == kChunk && offset <= room);

@@ -106,16 +106,41 @@ class FieldList {
   uint32_t position_ = sizeof(record);
 };
 
-void append_event(std::string& out, const Event& event) {
+void append_event(std::string& out, const Event& event, bool with_stacks) {
   fmt::format_to(std::back_inserter(out),
                  "event {{\n  id = {};\n  name = {};\n  stream_id = {};\n  fields := struct {{\n",
-                 event.id, tsdl_string(event.name), static_cast<uint32_t>(StreamId::events));
+                 event.id | (with_stacks ? uint32_t{RECORD_HAS_STACKS} : 0),
+                 tsdl_string(event.name), static_cast<uint32_t>(StreamId::events));
   FieldList list;
   for (const Field& field : event.fields) list.add(field);
   for (const Field& field : event.fields)
     if (field.located) list.add_located(field);
-  out += list.take() + "  };\n};\n\n";
+  out += list.take();
+  for (std::string name : {"kernel_stack", "user_stack"}) {
+    if (!with_stacks) break;
+    while (std::ranges::find(event.fields, name, &Field::name) != event.fields.end()) name += '_';
+    out += "    integer { size = 64; align = 64; signed = false; base = 16; } " + name + ";\n";
+  }
+  out += "  };\n};\n\n";
 }
+
+// struct rec_stack.
+constexpr std::string_view kStack = R"(event {{
+  id = {id};
+  name = "stack";
+  stream_id = {stream_id};
+  fields := struct {{
+    integer {{ size = 64; align = 64; signed = false; base = 16; }} number;
+    uint16_t __frames_length;
+    enum : uint8_t {{ kernel = {kernel}, user = {user} }} kind;
+    enum : uint8_t {{
+      start = {start}, depth = {depth}, broken = {broken}, unreadable = {unreadable}
+    }} end;
+    integer {{ size = 64; align = 64; signed = false; base = 16; }} frames[__frames_length];
+  }};
+}};
+
+)";
 
 constexpr std::string_view kStructure = R"(/* CTF 1.8 */
 
@@ -202,11 +227,19 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
                   fmt::arg("kernel", tsdl_string(origin.kernel)), fmt::arg("offset_s", seconds),
                   fmt::arg("offset_ns", origin.clock_offset_ns - seconds * kSecond),
                   fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)));
-  for (const Event& event : schema.events()) append_event(out, event);
+  for (const Event& event : schema.events()) append_event(out, event, false);
+  if (!schema.stacks) return out;
+  for (const Event& event : schema.events()) append_event(out, event, true);
+  fmt::format_to(std::back_inserter(out), kStack, fmt::arg("id", +RECORD_STACK),
+                 fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)),
+                 fmt::arg("kernel", +STACK_KERNEL), fmt::arg("user", +STACK_USER),
+                 fmt::arg("start", +STACK_START), fmt::arg("depth", +STACK_DEPTH),
+                 fmt::arg("broken", +STACK_BROKEN), fmt::arg("unreadable", +STACK_UNREADABLE));
   return out;
 }
 
 size_t trailing_padding(const Schema& schema, const RecordView& record) {
+  if (record.has_stacks() || record.id() == RECORD_STACK) return 0;
   const Event* event = schema.find(record.id());
   if (event == nullptr || event->fields.empty()) return 0;
   const auto located =

@@ -90,7 +90,7 @@ json manifest_to_json(const Manifest& m) {
   json cpus = json::array();
   for (const CpuAccount& cpu : m.cpus) cpus.push_back(to_json(cpu));
   json out = to_json(m.total());
-  out.update({{"format", Manifest::kFormat},
+  out.update({{"format", m.schema.stacks ? Manifest::kFormat : Manifest::kFormat - 1},
               {"generator", "ktraced " KTRACED_VERSION},
               {"kind", m.kind == TraceKind::snapshot ? "snapshot" : "recording"},
               {"name", m.name},

@@ -40,7 +40,8 @@ enum class TraceKind { snapshot, recording };
 
 struct Manifest {
   // Version of the format (docs/trace-format.md). Readers accept from the oldest to this one.
-  static constexpr uint64_t kFormat = 3;
+  // Traces without stacks have the version before, which readers without stacks accept too.
+  static constexpr uint64_t kFormat = 4;
   static constexpr uint64_t kOldestFormat = 1;
 
   TraceKind kind = TraceKind::snapshot;

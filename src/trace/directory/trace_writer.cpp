@@ -15,6 +15,7 @@
 #include "trace/directory/trace_directory.h"
 #include "trace/directory/trace_files.h"
 #include "trace/metadata/event_records.h"
+#include "trace/metadata/stack_table.h"
 
 namespace ktraced {
 namespace {
@@ -120,7 +121,17 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
   return &files_.emplace(cpu, std::move(file)).first->second;
 }
 
+// Stacks are described before the first one is written.
+void TraceWriter::note_stacks(const PacketView& packet) {
+  if (schema_.stacks) return;
+  packet.for_each_record([&](const RecordView& record) {
+    schema_.stacks = schema_.stacks || record.has_stacks() || record.id() == RECORD_STACK;
+  });
+  schema_grew_ = schema_grew_ || schema_.stacks;
+}
+
 Result<> TraceWriter::write(const PacketView& packet) {
+  note_stacks(packet);
   if (schema_grew_) {
     if (auto done = write_descriptions(); !done) return done;
     schema_grew_ = false;
@@ -203,11 +214,17 @@ void TraceWriter::note_addresses(const RecordView& record) {
     if (offset + sizeof(uint64_t) > record.bytes().size()) continue;
     uint64_t address = 0;
     std::memcpy(&address, record.bytes().data() + offset, sizeof(address));
-    uint64_t& recent = recent_addresses_[(address ^ address >> 12) % recent_addresses_.size()];
-    if (recent == address) continue;
-    recent = address;
-    if (code_addresses_.size() < kMaxSymbols && is_code_(address)) code_addresses_.insert(address);
+    note_address(address);
   }
+  if (const auto stack = stack_of(record); stack && stack->kind == StackKind::kernel)
+    std::ranges::for_each(stack->frames, [this](uint64_t frame) { note_address(frame); });
+}
+
+void TraceWriter::note_address(uint64_t address) {
+  uint64_t& recent = recent_addresses_[(address ^ address >> 12) % recent_addresses_.size()];
+  if (recent == address) return;
+  recent = address;
+  if (code_addresses_.size() < kMaxSymbols && is_code_(address)) code_addresses_.insert(address);
 }
 
 void TraceWriter::add_names(std::span<const std::byte> records) {
@@ -239,6 +256,7 @@ Schema TraceWriter::schema_of_trace(const json& config) const {
   Schema schema;
   schema.gfp_flags = schema_.gfp_flags;
   schema.contexts = schema_.contexts;
+  schema.stacks = schema_.stacks;
   for (const Event& event : schema_.events()) {
     const bool recorded = std::ranges::any_of(files_, [&](const auto& entry) {
       const std::vector<EventAccount>& events = entry.second.events;

@@ -121,7 +121,9 @@ class TraceWriter {
   Result<CpuFile*> cpu_file(uint32_t cpu);
   Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);
+  void note_stacks(const PacketView& packet);
   void note_addresses(const RecordView& record);
+  void note_address(uint64_t address);
   Result<> sync();
   Result<> write_anchor(CpuFile& file, PacketHeader header);
   [[nodiscard]] size_t last_padding(const PacketView& packet) const;

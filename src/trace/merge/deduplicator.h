@@ -19,6 +19,9 @@ class Deduplicator : public MergeSink {
 
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override { next_->on_loss(loss); }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    next_->on_stack(from, record);
+  }
   // Removed records.
   [[nodiscard]] uint64_t repeated() const { return repeated_; }
 

@@ -62,7 +62,10 @@ bool Merger::drain(Run& run, uint64_t until, MergeSink& sink) {
     run.ts = next.ts();
     if (run.ts > until) return true;
     run.records = run.records.subspan(next.bytes().size());
-    sink.on_record(run.from, next);
+    if (next.id() == RECORD_STACK)
+      sink.on_stack(run.from, next);
+    else
+      sink.on_record(run.from, next);
   }
   return false;
 }

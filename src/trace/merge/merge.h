@@ -33,6 +33,10 @@ class MergeSink {
   // `record` is valid during the call.
   virtual void on_record(const RecordOrigin& from, RecordView record) = 0;
   virtual void on_loss(const LossItem& loss) = 0;
+  // A record of a stack (struct rec_stack), valid during the call. It comes before the events of
+  // its CPU that need it, also before those of a window that it is not in, and may come more than
+  // once.
+  virtual void on_stack(const RecordOrigin&, RecordView) {}
 };
 
 // Holds packets until they are released in time order. Packets of different CPUs may be pushed in

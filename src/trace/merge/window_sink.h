@@ -20,6 +20,9 @@ class WindowSink : public MergeSink {
     if (window_.contains(record.ts()) && end_of_left_out(record.ts()) == 0)
       next_.on_record(from, record);
   }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    next_.on_stack(from, record);
+  }
   // The events may have been lost behind the time that is left out.
   void on_loss(const LossItem& loss) override {
     LossItem moved = loss;

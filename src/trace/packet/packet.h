@@ -61,6 +61,11 @@ constexpr uint16_t size_of(const record& header) {
   return header.size & static_cast<uint16_t>(~RECORD_CONTEXT);
 }
 
+// The event of a record, or RECORD_STACK: the highest bit of the word says that it has stacks.
+constexpr uint16_t id_of(const record& header) {
+  return header.id & static_cast<uint16_t>(~RECORD_HAS_STACKS);
+}
+
 // A view of a record; valid as long as the underlying bytes.
 class RecordView {
  public:
@@ -68,13 +73,26 @@ class RecordView {
     std::memcpy(&header_, data, sizeof(header_));
   }
   [[nodiscard]] uint64_t ts() const { return header_.ts; }
-  [[nodiscard]] uint16_t id() const { return header_.id; }
+  // The event, or RECORD_STACK.
+  [[nodiscard]] uint16_t id() const { return id_of(header_); }
   [[nodiscard]] uint32_t tid() const { return header_.tid; }
   // Every value of the bits has a meaning.
   [[nodiscard]] record_context context() const {
     return static_cast<record_context>(header_.size & RECORD_CONTEXT);
   }
+  // The whole record, with the numbers of its stacks.
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_of(header_)}; }
+  [[nodiscard]] bool has_stacks() const {
+    return (header_.id & RECORD_HAS_STACKS) != 0 &&
+           size_of(header_) >= sizeof(header_) + sizeof(stack_numbers);
+  }
+  // The numbers of its stacks; zeros if it has none.
+  [[nodiscard]] stack_numbers stacks() const {
+    stack_numbers numbers{};
+    if (has_stacks())
+      std::memcpy(&numbers, data_ + size_of(header_) - sizeof(numbers), sizeof(numbers));
+    return numbers;
+  }
 
  private:
   const std::byte* data_;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "trace/merge/history.h"
+#include "trace/metadata/stack_table.h"
 #include "trace/packet/field_value.h"
 #include "unit/support/babeltrace.h"
 #include "unit/support/decoder_fixture.h"
@@ -77,11 +78,25 @@ class Lines : public MergeSink {
                       field.located ? location_text(field, record) : named_value(field, record));
     for (const Field& field : event.fields)
       if (field.located) fields += ", " + named_value(field, record);
-    text_ += fmt::format(
-        "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ context = ( \"{}\" : container = {} ), "
-        "words = {}, tid = {} }}, {{ {} }}\n",
-        record.ts(), event.name, from.cpu, kContexts.at(record.context()), +record.context(),
-        record.bytes().size() / 8, record.tid(), fields);
+    if (record.has_stacks())
+      fields +=
+          fmt::format("{}kernel_stack = 0x{:X}, user_stack = 0x{:X}", fields.empty() ? "" : ", ",
+                      record.stacks().kernel, record.stacks().user);
+    add(from, event.name, fields, record);
+  }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    const Stack stack = stack_of(record).value();
+    const bool kernel = stack.kind == StackKind::kernel;
+    std::string frames;
+    for (size_t i = 0; i < stack.frames.size(); ++i)
+      frames += fmt::format("{}[{}] = 0x{:X}", i == 0 ? " " : ", ", i, stack.frames[i]);
+    add(from, "stack",
+        fmt::format("{}, _frames_length = {}, kind = ( \"{}\" : container = {} ), "
+                    "end = ( \"{}\" : container = {} ), frames = [{} ]",
+                    named_value(stack_record().fields.front(), record), stack.frames.size(),
+                    kernel ? "kernel" : "user", kernel ? 1 : 2, name_of(stack.end),
+                    static_cast<int>(stack.end), frames),
+        record);
   }
   void on_loss(const LossItem& loss) override {
     if (lost_.empty() || loss.cpu != last_loss_.cpu || loss.ts != last_loss_.ts) lost_.push_back(0);
@@ -92,6 +107,15 @@ class Lines : public MergeSink {
   std::vector<uint64_t> lost_;  // at each place, all events together
 
  private:
+  void add(const RecordOrigin& from, const std::string& name, const std::string& fields,
+           RecordView record) {
+    text_ += fmt::format(
+        "[{:020}] test-host {}: {{ cpu_id = {} }}, {{ context = ( \"{}\" : container = {} ), "
+        "words = {}, tid = {} }}, {{ {} }}\n",
+        record.ts(), name, from.cpu, kContexts.at(record.context()), +record.context(),
+        record.bytes().size() / 8, record.tid(), fields);
+  }
+
   const Schema& schema_;
   LossItem last_loss_;
 };
@@ -163,6 +187,33 @@ TEST_F(Babeltrace, ReadsEveryEventLikeOurReader) {
   EXPECT_EQ(without_losses(printed.out), own_lines(path_).text_);
   for (const Event& event : schema_.events())
     EXPECT_THAT(printed.out, ::testing::HasSubstr(" " + event.name + ": "));
+}
+
+// Each record also as the last of a packet: it has no padding.
+TEST_F(Babeltrace, ReadsEventsWithStacks) {
+  TraceSpec spec{.schema = schema_};
+  std::vector<Bytes> records;
+  for (const StackSpec& stack :
+       {StackSpec{.number = 1ULL << 63, .frames = {0xffffffff81000001, 0xffffffff81000002}},
+        StackSpec{.number = 3ULL << 62, .kind = STACK_USER, .end = STACK_DEPTH, .frames = {0x1000}},
+        StackSpec{.number = 5ULL << 61, .kind = STACK_USER, .end = STACK_UNREADABLE},
+        StackSpec{.number = 7ULL << 61, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}}})
+    records.push_back(at_next_time(stack_record_of(1, stack)));
+  for (const auto& [name, record] : sample_records(schema_, 3352)) {
+    records.push_back(at_next_time(record));
+    records.push_back(at_next_time(with_stacks(record, {.kernel = 1ULL << 63, .user = 0})));
+  }
+  for (size_t length = 1; length < 20; ++length)
+    records.push_back(at_next_time(
+        with_stacks(exec_record(std::string(length, 'x')), {.kernel = 0, .user = 3ULL << 62})));
+  spec.packets.push_back({.cpu = 2, .records = records});
+  for (const Bytes& record : records)
+    spec.packets.push_back({.cpu = 5, .records = {at_next_time(record)}});
+  write_trace(path_, spec);
+  Printed printed = babeltrace(path_, "--clock-cycles --no-delta");
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  EXPECT_EQ(printed.err, "");
+  EXPECT_EQ(without_losses(printed.out), own_lines(path_).text_);
 }
 
 TEST_F(Babeltrace, ShowsWallClockTimes) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bpf/records.h"
+
 namespace ktraced {
 namespace {
 
@@ -37,6 +39,7 @@ Schema example() {
               .size = 40});
   schema.gfp_flags = {{0xcc0, "GFP_KERNEL"}, {0x100, "__GFP_ZERO"}};
   schema.contexts = true;
+  schema.stacks = true;
   return schema;
 }
 
@@ -48,6 +51,7 @@ TEST(SchemaJson, RoundTrips) {
   EXPECT_EQ(back->events(), schema.events());
   EXPECT_EQ(back->gfp_flags, schema.gfp_flags);
   EXPECT_TRUE(back->contexts);
+  EXPECT_TRUE(back->stacks);
 }
 
 TEST(SchemaJson, HasTheFormatOfTheProtocol) {
@@ -61,6 +65,19 @@ TEST(SchemaJson, HasTheFormatOfTheProtocol) {
                                                   {"count", 1},
                                                   {"signed", true},
                                                   {"doc", "-1: any"}}));
+}
+
+TEST(SchemaJson, HasNoStacksInSchemasOfBefore) {
+  json text = schema_to_json(example());
+  text.erase("stacks");
+  EXPECT_FALSE(schema_from_json(text).value().stacks);
+}
+
+TEST(Schema, KnowsRecordsOfStacksAndListsNone) {
+  const Schema schema = example();
+  EXPECT_EQ(event_name(schema, RECORD_STACK), "stack");
+  EXPECT_EQ(schema.find("stack"), nullptr);
+  for (const Event& event : schema.events()) EXPECT_NE(event.id, RECORD_STACK);
 }
 
 // The schema of a trace comes from an untrusted source.
@@ -197,6 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"/events/0/fields/0/size", 16, "cannot have"},
         Nonsense{"/events/1/fields/1/size", 2, "cannot have"}, Nonsense{"/gfp_flags", 1, "no list"},
         Nonsense{"/contexts", 1, "neither true nor false"},
+        Nonsense{"/stacks", 1, "neither true nor false"},
         Nonsense{"/gfp_flags/0/mask", 0xcc0, "no {mask, name}"},
         Nonsense{"/gfp_flags/0/mask", "0x", "no named mask"},
         Nonsense{"/gfp_flags/0/mask", "kernel", "no named mask"},

@@ -43,6 +43,37 @@ inline Bytes in_context(record_context context, Bytes record) {
   return record;
 }
 
+// The record, with the numbers of stacks at its end.
+inline Bytes with_stacks(Bytes record, stack_numbers numbers) {
+  for (std::byte byte : bytes_of(numbers)) record.push_back(byte);
+  struct record header;
+  std::memcpy(&header, record.data(), sizeof(header));
+  header.id |= RECORD_HAS_STACKS;
+  header.size = static_cast<u16>(header.size + sizeof(numbers));
+  std::memcpy(record.data(), &header, sizeof(header));
+  return record;
+}
+
+struct StackSpec {
+  uint64_t number = 0;
+  stack_kind kind = STACK_KERNEL;
+  stack_end end = STACK_START;
+  std::vector<uint64_t> frames = {};
+};
+
+inline Bytes stack_record_of(uint64_t ts, const StackSpec& spec) {
+  rec_stack head{.number = spec.number,
+                 .length = static_cast<u16>(spec.frames.size()),
+                 .kind = static_cast<u8>(spec.kind),
+                 .end = static_cast<u8>(spec.end)};
+  Bytes bytes = make_record(RECORD_STACK, ts, 7, head);
+  for (uint64_t frame : spec.frames)
+    for (std::byte byte : bytes_of(frame)) bytes.push_back(byte);
+  const auto size = static_cast<u16>(bytes.size());
+  std::memcpy(&bytes[offsetof(record, size)], &size, sizeof(size));
+  return bytes;
+}
+
 template <size_t Size>
 void copy_text(std::string_view text, char (&field)[Size]) {
   std::memset(field, 0, Size);

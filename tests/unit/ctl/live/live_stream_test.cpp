@@ -305,9 +305,11 @@ TEST(RemoteSymbols, SplitsRequestsToTheDaemonsLimit) {
 TEST(EventCounter, CountsWithoutDecoding) {
   Schema schema = built_schema();
   EventCounter counter;
-  Bytes packet = make_packet({.cpu = 0,
-                              .records = {kfree_by(1, 10), kfree_by(1, 11), bare_record(12, 1999)},
-                              .lost = {{.count = 5, .event_id = EVENT_kfree}}});
+  Bytes packet = make_packet(
+      {.cpu = 0,
+       .records = {stack_record_of(10, {.number = 1}), kfree_by(1, 10),
+                   with_stacks(kfree_by(1, 11), {.kernel = 1, .user = 0}), bare_record(12, 1999)},
+       .lost = {{.count = 5, .event_id = EVENT_kfree}}});
   counter.take(*PacketView::parse(packet));
   Bytes names = metadata_packet(20, {task_name(1, 1, 1, "a")});
   counter.take(*PacketView::parse(names));

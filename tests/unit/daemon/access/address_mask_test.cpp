@@ -117,6 +117,38 @@ TEST_F(AddressMaskTest, HidesWhateverIsAnAddressInDynamicEvents) {
   EXPECT_EQ(words[12], 9U);
 }
 
+TEST_F(AddressMaskTest, ReplacesTheFramesOfKernelStacksAndTheirNumbers) {
+  constexpr uint64_t kNumber = 0x9123456789abcdef, kUserFrame = 0x55a000001000;
+  const auto masked_stack = [&](stack_kind kind) {
+    return masked_words(test::stack_record_of(
+        1, {.number = kNumber, .kind = kind, .frames = {kMaskedCode, kUserFrame}}));
+  };
+  const auto kernel = masked_stack(STACK_KERNEL), user = masked_stack(STACK_USER);
+  EXPECT_NE(kernel[0], kNumber);
+  EXPECT_EQ(kernel[2], pseudonyms_.hide(kMaskedCode));
+  EXPECT_EQ(kernel[3], kUserFrame);
+  EXPECT_EQ(user[0], kNumber);
+  EXPECT_EQ(user[3], kUserFrame);
+
+  const auto event =
+      masked_words(test::with_stacks(words_record(kBuiltIn, {kMaskedCode, kMaskedData, 0, 0, 7}),
+                                     {.kernel = kNumber, .user = kNumber}));
+  EXPECT_EQ(event[0], pseudonyms_.hide(kMaskedCode));
+  EXPECT_EQ(event[4], 7U);
+  EXPECT_EQ(event[5], kernel[0]) << "the event has the number of its stack";
+  EXPECT_EQ(event[6], kNumber);
+  const auto without =
+      masked_words(test::with_stacks(words_record(kBuiltIn, {0, 0, 0, 0, 0}), {0, kNumber}));
+  EXPECT_EQ(without[5], 0U);
+}
+
+TEST_F(AddressMaskTest, AcceptsStacksThatAreCut) {
+  for (size_t length = 0; length < 5; ++length) {
+    Bytes stack = words_record(RECORD_STACK, std::vector<uint64_t>(length, kMaskedData));
+    EXPECT_EQ(masked_words(stack).size(), length);
+  }
+}
+
 TEST_F(AddressMaskTest, ClearsWhatFollowsATextAndAddressesInIt) {
   std::vector<uint64_t> payload(11);
   Bytes record = words_record(kDynamic, payload);

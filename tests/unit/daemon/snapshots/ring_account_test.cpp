@@ -115,6 +115,25 @@ TEST_F(RingAccountTest, AcceptsAnyPossibleSizeOfRecordsWithText) {
   }
 }
 
+// Each of two records may have the numbers of stacks at its end.
+TEST_F(RingAccountTest, AcceptsAnyNumberOfRecordsWithStacks) {
+  constexpr uint64_t kNumbers = sizeof(stack_numbers), kStack = sizeof(rec_stack);
+  for (auto [bytes, good] :
+       {std::pair{2 * kFixedBytes + kStack, true},
+        {2 * (kFixedBytes + kNumbers) + kStack + STACK_DEPTH_MAX * 8, true},
+        {2 * kFixedBytes + kStack - 8, false},
+        {2 * (kFixedBytes + kNumbers) + kStack + STACK_DEPTH_MAX * 8 + 8, false}}) {
+    CpuAccount empty{.cpu = 0, .events = {}};
+    written[kFixed] = 2;
+    written[RECORD_STACK] = 1;
+    auto problems = balance(
+        schema, {.capacity = 8, .written = written, .written_bytes = bytes, .found_bytes = 0},
+        empty);
+    EXPECT_EQ(problems.empty(), good) << bytes;
+    EXPECT_EQ(empty.events["stack"], (EventAccount{.overwritten = 1}));
+  }
+}
+
 json config_with(std::vector<std::string> events, const char* state = "running") {
   return {{"events", std::move(events)}, {"state", state}};
 }

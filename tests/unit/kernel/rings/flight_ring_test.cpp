@@ -67,6 +67,16 @@ TEST_F(FlightRingTest, IsEmptyAtFirst) {
   EXPECT_TRUE(found(walk).empty());
 }
 
+TEST_F(FlightRingTest, CountsRecordsWithStacksByTheirEvent) {
+  auto with_stacks = make_record(1, 32);
+  with_stacks[offsetof(record, id) + 1] |= std::byte{RECORD_HAS_STACKS >> 8};
+  for (uint64_t n = 0; n < kBytes / 32 + 3; ++n) write(with_stacks);
+  EXPECT_TRUE(ring->walk().intact);
+  std::vector<uint64_t> overwritten(EVENT_ID_MAX);
+  ring->add_overwritten(overwritten, true);
+  EXPECT_EQ(overwritten[2], 3U);
+}
+
 TEST_F(FlightRingTest, ReturnsTheOldestRecordsFirst) {
   write(make_record(1, 16));
   write(make_record(2, 512));

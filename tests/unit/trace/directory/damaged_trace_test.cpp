@@ -36,7 +36,7 @@ class TraceFormats : public HistoryTest {
     EXPECT_EQ(refused.code, ExitCode::data);
     EXPECT_THAT(refused.message, HasSubstr(path.string()));
     EXPECT_THAT(refused.message,
-                HasSubstr(fmt::format("the trace has format {}, this program reads 1 to 3: use {}",
+                HasSubstr(fmt::format("the trace has format {}, this program reads 1 to 4: use {}",
                                       format, remedy)));
   }
 };
@@ -50,6 +50,18 @@ TEST_F(TraceFormats, AreRefusedInOneSentenceIfNewerOrTooOld) {
 TEST_F(TraceFormats, AreReadFromTheOldestToTheNewest) {
   for (uint64_t format = Manifest::kOldestFormat; format <= Manifest::kFormat; ++format)
     EXPECT_EQ(text({of_format(format)}), kTwoCpus) << format;
+}
+
+// Readers that know no stacks read all other traces.
+TEST_F(TraceFormats, AreTheNewestOnlyOfTracesWithStacks) {
+  const auto format_of = [](const fs::path& path) {
+    return nlohmann::json::parse(read_file(path / "manifest.json"))["format"];
+  };
+  EXPECT_EQ(format_of(write("without", {.packets = two_cpus()})), Manifest::kFormat - 1);
+  TraceSpec spec{.packets = two_cpus()};
+  spec.packets.push_back(
+      {.records = {with_stacks(bare_record(1000), {.kernel = 1ULL << 63, .user = 0})}});
+  EXPECT_EQ(format_of(write("with", spec)), Manifest::kFormat);
 }
 
 TEST_F(DamagedTrace, NamesMissingFilesAndShowsTheRest) {

@@ -26,6 +26,9 @@ class Notes : public MergeSink {
   void on_loss(const LossItem& loss) override {
     add(fmt::format("{}:{}-{}", loss.cpu, loss.ts, loss.count));
   }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    add(fmt::format("{}:{}s", from.cpu, record.ts()));
+  }
   std::string take() { return std::exchange(text_, ""); }
 
  private:
@@ -61,6 +64,16 @@ TEST_F(MergerTest, OrdersRecordsOfCpusByTime) {
   push(0, {8});
   EXPECT_EQ(release(UINT64_MAX), "0:1 1:2 1:3 0:4 0:7 0:8 1:9");
   EXPECT_EQ(merger_.pending_bytes(), 0U);
+}
+
+TEST_F(MergerTest, GivesStacksBeforeTheEventsThatNeedThem) {
+  const auto stack = [](uint64_t ts) { return test::stack_record_of(ts, {.number = 9}); };
+  const auto event = [](uint64_t ts) {
+    return test::with_stacks(bare_record(ts), {.kernel = 9, .user = 0});
+  };
+  push({.cpu = 0, .records = {bare_record(1), stack(4), event(4)}});
+  push({.cpu = 1, .records = {stack(4), event(4), event(5)}});
+  EXPECT_EQ(release(UINT64_MAX), "0:1 0:4s 0:4 1:4s 1:4 1:5");
 }
 
 TEST_F(MergerTest, KeepsRecordsAfterTheWatermark) {

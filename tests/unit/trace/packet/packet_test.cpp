@@ -57,6 +57,28 @@ TEST(Packet, HasTheContextOfARecordBesideItsSize) {
   EXPECT_EQ(next, RECORD_CONTEXT + 1);
 }
 
+TEST(Packet, HasTheNumbersOfStacksAtTheEndOfARecord) {
+  const Bytes plain = bare_record(1, EVENT_kfree);
+  const Bytes event = test::with_stacks(plain, {.kernel = 11, .user = 12});
+  const Bytes both = test::in_context(CONTEXT_NMI, event);
+  const RecordView view(both.data());
+  EXPECT_EQ(view.id(), EVENT_kfree);
+  EXPECT_EQ(view.context(), CONTEXT_NMI);
+  EXPECT_EQ(view.bytes().size(), plain.size() + sizeof(stack_numbers));
+  EXPECT_TRUE(view.has_stacks());
+  EXPECT_EQ(view.stacks().kernel, 11U);
+  EXPECT_EQ(view.stacks().user, 12U);
+
+  EXPECT_FALSE(RecordView(plain.data()).has_stacks());
+  EXPECT_EQ(RecordView(plain.data()).stacks().kernel, 0U);
+}
+
+TEST(Packet, HasNoStacksInARecordThatIsTooShortForThem) {
+  Bytes bytes = bare_record(1, static_cast<uint16_t>(+EVENT_kfree | +RECORD_HAS_STACKS));
+  EXPECT_FALSE(RecordView(bytes.data()).has_stacks());
+  EXPECT_EQ(RecordView(bytes.data()).stacks().user, 0U);
+}
+
 TEST(Packet, RefusesARecordThatIsTooShortInAnyContext) {
   for (const u16 size : {0, 7, 8, 15}) {
     auto short_one = bare_record(1);
