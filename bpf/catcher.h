@@ -206,6 +206,15 @@ static __always_inline bool catcher_records(const u64 *ctx, u64 argument, u32 ev
 
 _Static_assert(EVENT_sys_completed < CATCHER_EVENTS, "all events with a catcher have a state");
 
+#ifdef EVENTS_WITH_STACKS
+/* The second programs of events have no catchers. */
+#define CAUGHT_EVENT(name, argument, of, ...)                   \
+	DEFINE_STACKED("?raw_tp/" #name, name, of, __VA_ARGS__) \
+	static __always_inline void fill_##name(__VA_ARGS__)
+#define CAUGHT_TYPED_EVENT(name, argument, of, ...)                     \
+	DEFINE_STACKED("?raw_tracepoint/" #name, name, of, __VA_ARGS__) \
+	static __always_inline void fill_##name(__VA_ARGS__)
+#else
 /* An EVENT with a catcher. `argument` is the one that distinguishes its hits. */
 #define CAUGHT_EVENT(name, argument, of, ...)            \
 	DEFINE_EVENT(name, of, __VA_ARGS__)              \
@@ -217,6 +226,7 @@ _Static_assert(EVENT_sys_completed < CATCHER_EVENTS, "all events with a catcher 
 	DEFINE_EVENT(name, of, __VA_ARGS__)                      \
 	DEFINE_CATCHER("?raw_tracepoint/" #name, name, argument) \
 	static __always_inline void fill_##name(__VA_ARGS__)
+#endif
 
 /*
  * Both programs of an event, in the order in which they run; run_NAME() records the hit. For the

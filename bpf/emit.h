@@ -47,7 +47,7 @@ static __always_inline int emit_at(u64 ts, struct record *r, u32 id, u32 size, u
 	set_header(r, ts, id, of_header, current);
 	if (sessions & WAY_RECORDER) {
 		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
-		bool stored = flight_store(r, id, size, cpu);
+		bool stored = flight_store(r, id, size, cpu, &control.flight_slots);
 
 		if (state)
 			account(state, id, stored);
@@ -65,6 +65,15 @@ static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions
 
 #define EMIT(name, rec, sessions) emit(&(rec)->h, EVENT_##name, sizeof(*(rec)), sessions)
 
+#ifdef EVENTS_WITH_STACKS
+/* What follows for the second programs of events: see emit/stack.h. */
+#define EVENT(name, of, ...)                                    \
+	DEFINE_STACKED("?raw_tp/" #name, name, of, __VA_ARGS__) \
+	static __always_inline void fill_##name(__VA_ARGS__)
+#define TYPED_EVENT(name, of, ...)                                      \
+	DEFINE_STACKED("?raw_tracepoint/" #name, name, of, __VA_ARGS__) \
+	static __always_inline void fill_##name(__VA_ARGS__)
+#else
 /*
  * An event: its record, and the raw tracepoint program that writes it. `of` is
  * OF_CURRENT, OF_PAIR(N), OF_TYPED_PAIR(N) or OF_CURRENT_IF(function). The parameters of
@@ -89,6 +98,7 @@ static __always_inline int emit(struct record *r, u32 id, u32 size, u32 sessions
 	DEFINE_EVENT(name, of, __VA_ARGS__)            \
 	DEFINE_PROGRAM("?raw_tracepoint/" #name, name) \
 	static __always_inline void fill_##name(__VA_ARGS__)
+#endif
 
 #define DEFINE_PROGRAM(section, name)   \
 	SEC(section)                    \

@@ -110,6 +110,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct signal_struct *signal;
 	struct files_struct *files;
+	unsigned int flags;
 };
 
 struct linux_binprm {

@@ -150,7 +150,7 @@ static __noinline int task_named(struct task_struct *task, u32 tid, const char *
 }
 
 /* Notes the user of the current thread, if it has another one now. */
-static __noinline int note_user(void)
+static __noinline __attribute__((unused)) int note_user(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	u32 tid = READ(task, pid);

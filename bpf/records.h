@@ -11,7 +11,7 @@
  *  - at most one trailing `char name[]`, NUL-terminated; then the data of fields of the
  *    type located_text_t or located_words_t, one after another; then zeros to the next multiple of 8
  *    (record.size is the total size, and says in its lowest bits in which context it was made);
- *  - a record with stacks ends with their numbers (bpf/stack_records.h);
+ *  - a record with stacks ends with their numbers (bpf/state/stack_records.h);
  *  - event numbers are append-only; a retired number is never used again;
  *  - tags on the struct, which everything that shows the event derives from:
  *      GROUP, DOC     its group and what happens;
@@ -61,7 +61,7 @@ enum {
 	RECORD_MAX = 1024,      /* longest record in bytes; a multiple of 8 */
 };
 
-/* Built-in events: 1 … 191; see bpf/stack_records.h. Ids from 256 are given out at run time. */
+/* Built-in events: 1 … 191; see bpf/state/stack_records.h. Ids from 256 are given out at run time. */
 enum event_id {
 	EVENT_sched_switch = 1,
 	EVENT_sched_waking = 2,
@@ -366,6 +366,6 @@ struct rec_mark_victim {
 	FTRACE("pid={pid} comm={pid:comm} uid={uid}");
 
 #include "metadata_records.h"
-#include "stack_records.h"
+#include "state/stack_records.h"
 
 #endif

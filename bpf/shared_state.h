@@ -7,10 +7,11 @@
 #ifndef KTRACED_BPF_SHARED_STATE_H
 #define KTRACED_BPF_SHARED_STATE_H
 
-#include "dynamic_state.h"
+#include "state/dynamic_state.h"
 #include "records.h"
 #include "state/arena_state.h"
 #include "state/filter_state.h"
+#include "state/stack_state.h"
 #include "state/stream_state.h"
 
 enum {
@@ -161,7 +162,9 @@ struct session_counters {
 struct session_state {
 	u64 dropped_total; /* sum of events[].dropped: one read shows whether there are new ones */
 	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
-	u64 reserved[6];
+	u64 stacks_since; /* the reader has no stack from before: see struct stack_table; only the daemon writes
+			     it */
+	u64 reserved[5];
 	struct session_counters events[EVENT_ID_MAX];
 };
 
@@ -178,7 +181,9 @@ struct flight_header {
 	u64 unused[504];           /* what programs use is near the data, so that one register has both */
 	u64 emptied[EVENT_ID_MAX]; /* records[] when last emptied; only the daemon writes this */
 	u64 records[EVENT_ID_MAX]; /* written so far, by event; never reset */
-	u64 reserved[6];
+	u64 stacks_since; /* when it was made or last emptied: see struct stack_table; only the daemon writes it
+			   */
+	u64 reserved[5];
 	u64 mask; /* in the arena: bytes of data, a power of two, minus 1 */
 	u64 head; /* 0 when empty, then minus the bytes written since */
 };
@@ -294,6 +299,7 @@ struct control {
 	/* The times at which calls began are complete since this time; ns, CLOCK_BOOTTIME. UINT64_MAX:
 	 * a program that notes or takes them is not attached. */
 	u64 entries_since;
+	struct stack_control stacks;
 };
 
 /* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */

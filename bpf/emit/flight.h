@@ -18,18 +18,18 @@ static __always_inline void set_header(struct record *r, u64 ts, u32 id, u32 siz
 	r->tid = current->pid;
 }
 
-/* Where the data of a CPU's flight ring is, in the bank that is written to: an offset in the arena.
+/* Where the data of a CPU's flight ring is, in the bank that begins at `*slots`: an offset in the arena.
  * The header is right before it. 0: there is none. */
-static __always_inline u32 flight_in_arena(const struct control *c, u32 cpu, u32 places)
+static __always_inline u32 flight_in_arena(const u32 *slots, u32 cpu, u32 places)
 {
-	return arena_place(places, c->flight_slots + cpu);
+	return arena_place(places, *slots + cpu);
 }
 
-/* The data of a CPU's flight ring, in the bank that is written to, as a pointer into a map. The
+/* The data of a CPU's flight ring, in the bank that begins at `*slots`, as a pointer into a map. The
  * header is right before it. NULL: there is none. */
-static __always_inline void *flight_in_map(const struct control *c, u32 cpu)
+static __always_inline void *flight_in_map(const u32 *slots, u32 cpu)
 {
-	u32 index = c->flight_slots + cpu;
+	u32 index = *slots + cpu;
 	void *ring;
 
 	mention_arena();
@@ -56,18 +56,19 @@ static __always_inline u64 mask_in_arena(void *data)
 	return ((struct flight_header *)data - 1)->mask;
 }
 
-static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu)
+/* Stores a record in a CPU's flight ring, in the bank that begins at `*slots`. False: there is no ring. */
+static __always_inline bool flight_store(struct record *r, u32 id, u32 size, u32 cpu, const u32 *slots)
 {
 	u32 places = layout.flight_places, place;
 	void *data;
 
 	if (places) {
-		place = flight_in_arena(&control, cpu, places);
+		place = flight_in_arena(slots, cpu, places);
 		if (!place)
 			return false;
 		data = arena_at(place);
 	} else {
-		data = flight_in_map(&control, cpu);
+		data = flight_in_map(slots, cpu);
 		if (!data)
 			return false;
 	}
@@ -96,14 +97,14 @@ static __always_inline void *begin_direct(struct task_struct *current, const str
 	if ((u32)current->tgid == c->self_tgid)
 		return NULL;
 	if (places) {
-		place = flight_in_arena(c, this_cpu(current), places);
+		place = flight_in_arena(&c->flight_slots, this_cpu(current), places);
 		if (!place)
 			return NULL;
 		data = arena_at(place);
 		ts = bpf_ktime_get_boot_ns(); /* late: less has to be kept across the call */
 		r = flight_reserve(data, mask_in_arena(data), id, size);
 	} else {
-		data = flight_in_map(c, this_cpu(current));
+		data = flight_in_map(&c->flight_slots, this_cpu(current));
 		if (!data)
 			return NULL;
 		ts = bpf_ktime_get_boot_ns();

@@ -6,6 +6,16 @@
 #include "flight.h"
 #include "stream_ring.h"
 
+/* RECORD_HAS_STACKS if the record has stacks. */
+static __always_inline u32 stacks_bit(const struct record *r __attribute__((unused)))
+{
+#ifdef EVENTS_WITH_STACKS
+	return r->id & RECORD_HAS_STACKS;
+#else
+	return 0;
+#endif
+}
+
 /* Counts what a session did with a record. */
 static __always_inline void account(struct session_state *state, u64 id, bool stored)
 {
@@ -60,7 +70,7 @@ static __always_inline u32 store_for_first(struct record *r, u64 id, u32 size, u
 
 	if (state && id < EVENT_ID_MAX)
 		account(state, id,
-			in_arena ? ring_output(index, r, id, size)
+			in_arena ? ring_output(index, r, id | stacks_bit(r), size)
 				 : buffer_output(state, session, index, r, size));
 	return sessions ^ bit;
 }

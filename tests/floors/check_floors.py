@@ -31,7 +31,7 @@ ROOM_SIZE = 24
 SHARED_WITH_BPF = {"bpf/types.h", "bpf/records.h", "bpf/shared_state.h"}
 # Headers the build makes, and the floor that may include them.
 GENERATED = {"configured_paths.h": "base", "ktraced.skel.h": "kernel", "ktraced_probe.skel.h": "kernel",
-             "ktraced_call.skel.h": "kernel"}
+             "ktraced_call.skel.h": "kernel", "ktraced_stack.skel.h": "kernel"}
 
 # A row of the table of rooms: the name, what it knows, the rooms of its floor that it may include.
 ROW = re.compile(r"^\| \**`([a-z_/]+)`\** \|([^|]*)\|([^|]*)\|$", re.MULTILINE)

@@ -75,6 +75,7 @@ std::unique_ptr<SessionStream> SessionControl::make_stream(StreamRings rings,
 
 Result<> SessionControl::open_stream(Session& session, size_t ring_bytes, Publish publish) {
   const bool output = session.number == SESSION_OUTPUT;
+  p_.rings.counters().restart_stacks(session.number);
   StreamRings rings(p_.object, session.number, ring_bytes, output);
   for (const uint32_t cpu : p_.rings.cpus())
     if (auto added = rings.add_cpu(cpu); !added) {
@@ -272,16 +273,24 @@ Result<> SessionControl::set_budget(const RingBudget& budget, bool keeps_output)
   const size_t bytes = keeps_output && output.has_sink ? new_output_bytes(budget) : 0;
   if (bytes != 0) {
     if (auto resized = drain_->resize(SESSION_OUTPUT, bytes); !resized) return resized;
+    p_.rings.counters().restart_stacks(SESSION_OUTPUT);
     output.ring_bytes = bytes;
   }
   budget_ = budget;
   return {};
 }
 
+// The reader lacks the stacks among them, and those of the events that follow.
+uint64_t SessionControl::discard(uint32_t session) {
+  const uint64_t unread = drain_->discard(session);
+  p_.rings.counters().restart_stacks(session);
+  return unread;
+}
+
 Result<SessionControl::Discarded> SessionControl::reset(const Session& session, bool keep_history) {
   Discarded discarded;
   if (!session.is_recorder()) {
-    discarded.unread = drain_->discard(session.number);
+    discarded.unread = discard(session.number);
     p_.accounts.reset(session.number);
     return discarded;
   }
@@ -293,7 +302,7 @@ Result<SessionControl::Discarded> SessionControl::reset(const Session& session, 
   }
   for (const Session& other : p_.sessions.all())
     if (follows_recorder(other)) {
-      discarded.unread += drain_->discard(other.number);
+      discarded.unread += discard(other.number);
       p_.accounts.reset(other.number);
     }
   p_.accounts.reset_ended();

@@ -118,6 +118,7 @@ class SessionControl {
   void close(uint32_t number);
   [[nodiscard]] std::vector<std::byte> last_records(uint32_t number, std::string_view reason) const;
   void stop(std::span<Session* const> sessions);
+  uint64_t discard(uint32_t session);
   void confine(Session& session) const;
   [[nodiscard]] Result<size_t> ring_bytes_for(const RingRequest& request) const;
   [[nodiscard]] std::unique_ptr<SessionStream> make_stream(StreamRings rings,

@@ -25,6 +25,7 @@ extern "C" {
 #include "ktraced.skel.h"
 #include "ktraced_call.skel.h"
 #include "ktraced_probe.skel.h"
+#include "ktraced_stack.skel.h"
 }
 
 // Takes the place of libbpf's own function, which libbpf calls by its dynamic symbol.
@@ -240,12 +241,18 @@ uint64_t memory_of(const bpf_map* map) {
 
 }  // namespace
 
-std::array<std::span<const std::byte>, 3> all_bpf_objects() {
+std::array<std::span<const std::byte>, 4> all_bpf_objects() {
   size_t probe = 0, call = 0;
   const void* probe_data = ktraced_probe_bpf__elf_bytes(&probe);
   const void* call_data = ktraced_call_bpf__elf_bytes(&call);
   return {bpf_object_bytes(), std::span(static_cast<const std::byte*>(probe_data), probe),
-          std::span(static_cast<const std::byte*>(call_data), call)};
+          std::span(static_cast<const std::byte*>(call_data), call), stack_object_bytes()};
+}
+
+std::span<const std::byte> stack_object_bytes() {
+  size_t size = 0;
+  const void* data = ktraced_stack_bpf__elf_bytes(&size);
+  return {static_cast<const std::byte*>(data), size};
 }
 
 std::span<const std::byte> bpf_object_bytes() {
@@ -265,6 +272,20 @@ Result<BpfObjectNames> bpf_object_names() {
     names.programs.emplace(bpf_program__name(program), tracepoint_of(program));
   }
   return names;
+}
+
+Result<std::vector<std::string>> programs_in(std::span<const std::byte> bytes) {
+  const LoadedObject object = open_bytes(bytes);
+  if (!object) return fail(ExitCode::software, "a built-in BPF object is not valid");
+  std::vector<std::string> names;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, object.get())
+      names.emplace_back(bpf_program__name(program));
+  return names;
+}
+
+bool set_type_beside(bpf_program* program, const BpfObject& main) {
+  return features_of(main).typed_programs == 0 || set_type(program);
 }
 
 Result<std::map<std::string, MapLayout>> map_layouts(const BpfSizes& sizes, bool arena) {

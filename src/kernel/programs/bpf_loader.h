@@ -19,6 +19,7 @@
 #include "kernel/programs/bpf_object.h"
 
 struct bpf_object;
+struct bpf_program;
 
 namespace ktraced {
 
@@ -61,6 +62,13 @@ inline constexpr std::array kArenaPrograms = {"make_pages", "free_pages"};
 // Lets the programs use this arena, with flight rings of these sizes. Call it before loading. Fails
 // with ExitCode::software.
 [[nodiscard]] Result<> use_arena(bpf_object* object, const Fd& arena, const BpfSizes& sizes);
+
+// The names of the programs in a built-in object. Fails with ExitCode::software.
+[[nodiscard]] Result<std::vector<std::string>> programs_in(std::span<const std::byte> bytes);
+
+// Makes a program of open_beside() that has typed arguments (TYPED_EVENT in bpf/emit.h) one for its
+// tracepoint, if those of `main` are. False if there is no such tracepoint.
+[[nodiscard]] bool set_type_beside(bpf_program* program, const BpfObject& main);
 
 // Opens another built-in object, which gets the maps of the loaded `main` that have the same names.
 // Fails with ExitCode::software.

@@ -202,9 +202,7 @@ Result<> BpfObject::attach(const std::string& name) {
     return fail(ExitCode::unavailable, "'{}' has no loaded program", name);
   detaching_.wait(name);
   const auto& [fd, tracepoint] = program->second;
-  // Typed programs were loaded for their tracepoint.
-  const bool is_typed = program_info(fd.get()).type == BPF_PROG_TYPE_TRACING;
-  Fd link(bpf_raw_tracepoint_open(is_typed ? nullptr : tracepoint.c_str(), fd.get()));
+  Fd link = attach_raw_tracepoint(fd.get(), tracepoint);
   if (!link) return fail(ExitCode::unavailable, "cannot attach '{}': {}", name, errno_text(errno));
   if (pins_)
     if (auto pinned = pins_->pin(Pins::Kind::link, name, link.get()); !pinned) return pinned;
@@ -262,6 +260,12 @@ void BpfObject::add_runs(RunsByProgram& runs) const {
 ProgramRuns runs_of(int program) {
   const bpf_prog_info info = program_info(program);
   return {.runs = info.run_cnt, .run_ns = info.run_time_ns};
+}
+
+// Typed programs were loaded for their tracepoint.
+Fd attach_raw_tracepoint(int program, const std::string& tracepoint) {
+  const bool is_typed = program_info(program).type == BPF_PROG_TYPE_TRACING;
+  return Fd(bpf_raw_tracepoint_open(is_typed ? nullptr : tracepoint.c_str(), program));
 }
 
 uint64_t load_time_of(int program) { return program_info(program).load_time; }

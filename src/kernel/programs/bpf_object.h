@@ -24,8 +24,10 @@ struct KernelFeatures;
 
 // The bytes of the BPF object as built into this program; its BTF holds the schema.
 [[nodiscard]] std::span<const std::byte> bpf_object_bytes();
-// The bytes of all built-in objects: of the events, the probes and the system calls.
-[[nodiscard]] std::array<std::span<const std::byte>, 3> all_bpf_objects();
+// The bytes of the built-in object with the programs that record events with stacks.
+[[nodiscard]] std::span<const std::byte> stack_object_bytes();
+// The bytes of all built-in objects: of the events, the probes, the system calls and the stacks.
+[[nodiscard]] std::array<std::span<const std::byte>, 4> all_bpf_objects();
 
 // Sizes that cannot change after loading.
 struct BpfSizes {
@@ -144,6 +146,10 @@ class BpfObject {
 // The table of the arena that has the flight rings, for `map` of struct layout; 0: the rings are
 // maps.
 [[nodiscard]] uint32_t flight_places_of(int map);
+
+// Attaches a program to a raw tracepoint, unless it was loaded for one: then to that. No
+// descriptor, and errno, if the kernel refuses it.
+[[nodiscard]] Fd attach_raw_tracepoint(int program, const std::string& tracepoint);
 
 // When a program was loaded, CLOCK_BOOTTIME; 0 if unknown.
 [[nodiscard]] uint64_t load_time_of(int program);

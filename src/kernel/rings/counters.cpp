@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "base/clock.h"
+
 namespace ktraced {
 namespace {
 
@@ -45,6 +47,12 @@ void Counters::add_released(uint32_t cpu, uint16_t event, uint64_t records) {
 
 uint64_t Counters::dropped_total(uint32_t session, uint32_t cpu) const {
   return load(state(session, cpu).dropped_total);
+}
+
+void Counters::restart_stacks(uint32_t session) {
+  const uint64_t now = boottime_ns();
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu)
+    std::atomic_ref(state(session, cpu).stacks_since).store(now, std::memory_order_relaxed);
 }
 
 uint64_t Counters::names_dropped() const {

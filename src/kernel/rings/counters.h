@@ -46,6 +46,9 @@ class Counters {
   [[nodiscard]] std::vector<Lost> flight_drops(uint32_t cpu) const;
   // A snapshot has reported these. For one thread.
   void report_flight_drops(uint32_t cpu, std::span<const Lost> lost);
+  // The reader of the session's stream rings lacks the stacks that were written so far, or its
+  // rings are new: from now on programs write each stack again. Thread-safe.
+  void restart_stacks(uint32_t session);
   // Drops reported to readers; see LossTracker.
   [[nodiscard]] u64& reported(uint32_t session, uint32_t cpu, uint16_t event) {
     return state(session, cpu).events[event].reported;

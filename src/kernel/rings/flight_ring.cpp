@@ -63,7 +63,9 @@ Result<FlightRing> FlightRing::make(uint32_t cpu, uint32_t bank, size_t bytes) {
                 "cannot make a flight ring of {} KiB for CPU {}: {}; choose a smaller "
                 "flight.buffer_kb or fewer flight.banks",
                 bytes / 1024, cpu, errno_text(errno));
-  return open(std::move(map), bytes);
+  auto ring = open(std::move(map), bytes);
+  if (ring) ring->header().stacks_since = boottime_ns();
+  return ring;
 }
 
 Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
@@ -78,6 +80,7 @@ Result<FlightRing> FlightRing::open(Fd map, size_t bytes) {
 FlightRing FlightRing::make_in_arena(uint32_t offset, std::span<std::byte> area, size_t bytes) {
   FlightRing ring(area, bytes);
   ring.header().mask = bytes - 1;
+  ring.header().stacks_since = boottime_ns();
   ring.place_ = offset + static_cast<uint32_t>(sizeof(flight_header));
   return ring;
 }
@@ -192,6 +195,7 @@ uint64_t FlightRing::history_bytes() const { return std::min<uint64_t>(written_b
 void FlightRing::clear() {
   std::atomic_ref(header().head).store(0, std::memory_order_release);
   std::memcpy(header().emptied, header().records, sizeof(header().emptied));
+  header().stacks_since = boottime_ns();
   overwritten_.clear();
   oldest_ns_ = 0;
 }

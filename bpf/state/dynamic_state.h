@@ -3,10 +3,10 @@
  * State of dynamic events, and the programs of probes, shared between the BPF programs and the daemon. Part of
  * shared_state.h, which includes this file.
  */
-#ifndef KTRACED_BPF_DYNAMIC_STATE_H
-#define KTRACED_BPF_DYNAMIC_STATE_H
+#ifndef KTRACED_BPF_STATE_DYNAMIC_STATE_H
+#define KTRACED_BPF_STATE_DYNAMIC_STATE_H
 
-#include "records.h"
+#include "../records.h"
 
 enum {
 	DYNAMIC_EVENTS_MAX = EVENT_ID_MAX - DYNAMIC_ID_FIRST,

@@ -4,8 +4,8 @@
  * numbers; records of their own, which are no events, have the frames. The rules are those of
  * records.h, which includes this file.
  */
-#ifndef KTRACED_BPF_STACK_RECORDS_H
-#define KTRACED_BPF_STACK_RECORDS_H
+#ifndef KTRACED_BPF_STATE_STACK_RECORDS_H
+#define KTRACED_BPF_STATE_STACK_RECORDS_H
 
 enum {
 	RECORD_STACK = 253,         /* the id of struct rec_stack */

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events with stacks: see struct stack_control and bpf/state/stack_records.h.
+ *
+ * A kernel stack is taken by the kernel's unwinder, whose buffer belongs to the CPU: preemption is off while
+ * it is in use. Before 7.0 it is in every program of a raw tracepoint, and later in a section of this one. A
+ * user stack is followed here by its frame pointers. That takes half the time, needs no buffer of the kernel,
+ * and shows how the stack ends.
+ */
+#ifndef KTRACED_BPF_EMIT_STACK_H
+#define KTRACED_BPF_EMIT_STACK_H
+
+#include "../catcher.h"
+
+enum {
+	STACK_LEVELS = 4, /* programs of a CPU that nest: in a task, soft and hard interrupts, NMIs */
+	/* Frames of a kernel stack that are of this program: itself, its function that takes the stack, and
+	 * the kernel's function that runs programs. */
+	STACK_OWN_FRAMES = 3,
+	STACK_LENGTH_SHIFT = 8, /* what user_frames() returns: length << 8 | enum stack_end */
+};
+
+/* A record that is being made. */
+union stack_buffer {
+	struct record h;
+	struct rec_stack stack;
+	u8 bytes[RECORD_MAX];
+};
+
+/* Of a program while it records a hit. */
+enum {
+	BUFFER_EVENT,
+	BUFFER_KERNEL,
+	BUFFER_USER,
+	BUFFERS,
+};
+
+struct stack_buffers {
+	union stack_buffer of[BUFFERS];
+};
+
+/* Of a CPU; only programs use it. */
+struct stack_cpu {
+	u64 nesting;            /* programs that use buffers */
+	u64 hits[STACK_EVENTS]; /* hits that match a filter, by event: see stack_control.every */
+	struct stack_buffers levels[STACK_LEVELS];
+};
+
+/* Index = CPU. These maps are made when the first event gets stacks; the daemon sets their sizes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack_cpu);
+} stack_cpus SEC(".maps");
+
+/* Index: see struct stack_table. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack_table);
+} stack_tables SEC(".maps");
+
+/* ---- taking a stack ---- */
+
+#define STACK_MULTIPLIER 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio */
+
+static __always_inline u64 mix(u64 hash, u64 value)
+{
+	hash = (hash ^ value) * STACK_MULTIPLIER;
+	return hash ^ hash >> 29;
+}
+
+/* Global functions: the verifier follows their loops once, and not for each length of a stack. */
+
+/* The number of a stack: a hash of all that its record says of it. */
+__noinline u64 stack_number(const union stack_buffer *buffer)
+{
+	u32 length;
+	u64 hash;
+
+	if (!buffer)
+		return 0;
+	length = buffer->stack.length;
+	hash = mix((u64)buffer->stack.kind << 8 | buffer->stack.end, length);
+	for (u32 i = 0; i < STACK_DEPTH_MAX && i < length; i++)
+		hash = mix(hash, buffer->stack.frames[i]);
+	return hash | 1ull << 63;
+}
+
+/* A frame of code with frame pointers: where the frame of its caller is, and where it returns to. */
+struct user_frame {
+	u64 caller;
+	u64 returns;
+};
+
+/* False: the memory is not present, or is none of the process. */
+static __always_inline bool read_frame(struct user_frame *frame, u64 at, u32 compat)
+{
+	u64 words[2];
+
+	if (bpf_probe_read_user(words, compat ? 8 : 16, (void *)at))
+		return false;
+	if (compat) { /* two words of 32 bits */
+		words[1] = words[0] >> 32;
+		words[0] = (u32)words[0];
+	}
+	frame->caller = words[0];
+	frame->returns = words[1];
+	return true;
+}
+
+enum {
+	USER_PAGE_ZERO = 4096,  /* no frame is below */
+	USER_ADDRESS_BITS = 56, /* with five levels of page tables */
+};
+
+/* Follows the frame pointers of a user stack from `at` on, of which frames[0] is there already. */
+__noinline u32 user_frames(union stack_buffer *buffer, u64 at, u32 depth, u32 compat)
+{
+	struct user_frame frame = {};
+	u32 length = 1, end = STACK_DEPTH;
+
+	if (!buffer)
+		return 0;
+	for (u32 i = 1; i < STACK_DEPTH_MAX && i < depth; i++) {
+		if (!at) {
+			end = STACK_START;
+			break;
+		}
+		if (at < USER_PAGE_ZERO || at >> USER_ADDRESS_BITS) {
+			end = STACK_BROKEN;
+			break;
+		}
+		if (!read_frame(&frame, at, compat)) {
+			end = STACK_UNREADABLE;
+			break;
+		}
+		if (!frame.returns) {
+			end = STACK_START;
+			break;
+		}
+		buffer->stack.frames[i] = frame.returns;
+		length = i + 1;
+		if (frame.caller && frame.caller <= at) {
+			end = STACK_BROKEN;
+			break;
+		}
+		at = frame.caller;
+	}
+	return length << STACK_LENGTH_SHIFT | end;
+}
+
+enum {
+	PF_KTHREAD = 0x00200000,
+	USER_MODE = 3,      /* lowest bits of the code segment */
+	USER32_CODE = 0x23, /* code segment of 32-bit code */
+};
+
+/* Takes the stack of the running thread; its number, or 0: it has none. */
+static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct task_struct *current, u32 depth)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
+	u64 ip = READ(regs, ip), frame = READ(regs, bp), cs = READ(regs, cs);
+	u32 result;
+
+	/* A kernel thread and one that is ending have no memory of a process, or only for a while; threads of
+	 * io_uring have no registers. */
+	if (!current->mm || current->flags & PF_KTHREAD || !ip || (cs & USER_MODE) != USER_MODE)
+		return 0;
+	buffer->stack.frames[0] = ip;
+	if (frame &&
+	    frame < READ(regs, sp)) /* no frame is below the stack pointer: the register has anything */
+		result = 1 << STACK_LENGTH_SHIFT | STACK_BROKEN;
+	else
+		result = user_frames(buffer, frame, depth, cs == USER32_CODE);
+	buffer->stack.length = result >> STACK_LENGTH_SHIFT;
+	buffer->stack.kind = STACK_USER;
+	buffer->stack.end = result;
+	return stack_number(buffer);
+}
+
+/* Takes the stack of the kernel up to here, without the frames of this program; 0: the kernel gives none. */
+static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, u64 *ctx, u32 depth)
+{
+	long bytes = bpf_get_stack(ctx, buffer->stack.frames, depth * sizeof(u64), STACK_OWN_FRAMES);
+	u32 length = (u64)bytes / sizeof(u64);
+
+	if (bytes <= 0)
+		return 0;
+	buffer->stack.length = length;
+	buffer->stack.kind = STACK_KERNEL;
+	buffer->stack.end = length < depth ? STACK_START : STACK_DEPTH;
+	return stack_number(buffer);
+}
+
+/* ---- the stacks that are in the rings ---- */
+
+/* Where a ring is written now, and what distinguishes its table from that of an earlier ring. */
+struct ring_state {
+	u64 written; /* bytes so far */
+	u64 bytes;   /* of the ring; 0: there is none */
+	u64 salt;
+};
+
+static __always_inline struct ring_state flight_state(u32 cpu, u32 slots)
+{
+	u32 places = layout.flight_places, place;
+	const struct flight_header *ring;
+	struct ring_state state = {};
+	void *data;
+
+	if (places) {
+		place = flight_in_arena(&slots, cpu, places);
+		if (!place)
+			return state;
+		data = arena_at(place);
+	} else {
+		data = flight_in_map(&slots, cpu);
+		if (!data)
+			return state;
+	}
+	ring = (const struct flight_header *)data - 1;
+	state.bytes = (places ? ring->mask : layout.flight_mask) + 1;
+	state.written = 0 - *(volatile u64 *)&ring->head;
+	state.salt = ring->stacks_since;
+	return state;
+}
+
+static __always_inline struct ring_state stream_state(u32 index)
+{
+	const struct session_state *session = bpf_map_lookup_elem(&session_states, &index);
+	struct ring_state state = {};
+	u32 offset;
+	void *ring;
+
+	if (!session)
+		return state;
+	state.salt = session->stacks_since + session->dropped_total;
+	if (features.arena) {
+		offset = arena_place(ARENA_STREAM_PLACES, index);
+		if (!offset)
+			return state;
+		ring = arena_at(offset);
+		state.bytes = ((const struct stream_header *)ring)->mask + 1;
+		state.written = *(volatile u64 *)&((const struct stream_header *)ring)->produced;
+		return state;
+	}
+	mention_arena();
+	ring = bpf_map_lookup_elem(&stream_rings, &index);
+	if (!ring)
+		return state;
+	state.bytes = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE);
+	state.written = bpf_ringbuf_query(ring, BPF_RB_PROD_POS);
+	return state;
+}
+
+/* Is the stack not in the ring, or soon overwritten there? Then it is to be written now, and is noted. */
+static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state ring)
+{
+	struct stack_table *stacks = bpf_map_lookup_elem(&stack_tables, &table);
+	const u64 stamp_mask = (1 << STACK_STAMP_BITS) - 1;
+	u64 unit = ring.bytes / STACK_UNITS, key, stamp, *word, old;
+
+	if (!stacks || !unit)
+		return true;
+	key = mix(number, ring.salt);
+	stamp = ring.written / unit & stamp_mask;
+	word = &stacks->words[key & (STACK_SLOTS - 1)];
+	old = *(volatile u64 *)word;
+	if (!((old ^ key) & ~stamp_mask) && ((stamp - old) & stamp_mask) < STACK_FRESH)
+		return false;
+	*(volatile u64 *)word = (key & ~stamp_mask) | stamp;
+	return true;
+}
+
+_Static_assert((int)STACK_SLOTS_BITS <= (int)STACK_STAMP_BITS, "index and word have all bits of a key");
+
+/* Of these sessions, those whose rings lack the stack. */
+__noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots)
+{
+	u32 lacking = control.no_session;
+
+	for (u32 i = 0; i < SESSIONS_MAX; i++) {
+		u32 bit = session_bit(i), table = i * layout.cpus + cpu;
+		struct ring_state ring;
+
+		if (!(sessions & bit))
+			continue;
+		if (i == SESSION_RECORDER) {
+			table = SESSIONS_MAX * layout.cpus + slots + cpu;
+			ring = flight_state(cpu, slots);
+		} else {
+			ring = stream_state(table);
+		}
+		if (is_lacking(number, table, ring))
+			lacking |= bit;
+	}
+	return lacking;
+}
+
+/* ---- records ---- */
+
+/* Where and when a hit happened, and its flight ring: all of its records are in the same bank. */
+struct stacked_hit {
+	u64 ts;
+	u32 cpu;
+	u32 slots;
+	u32 sessions;
+};
+
+/* Stores the record in a buffer for these sessions. `id`: of the header; `of_header`: see size_and_context().
+ */
+static __noinline int store_buffer(union stack_buffer *buffer, const struct stacked_hit *hit, u64 id,
+				   u32 of_header, u32 sessions)
+{
+	u32 size = of_header & ~(u32)RECORD_CONTEXT, cpu = hit->cpu;
+
+	set_header(&buffer->h, hit->ts, id, of_header, current_task());
+	id &= EVENT_ID_MAX - 1;
+	barrier_var(size); /* the verifier must see the bound on the value that is used */
+	if (size > RECORD_MAX)
+		return done();
+	if (sessions & WAY_RECORDER) {
+		struct session_state *state = bpf_map_lookup_elem(&session_states, &cpu);
+		bool stored = flight_store(&buffer->h, id, size, cpu, &hit->slots);
+
+		if (state)
+			account(state, id, stored);
+	}
+	if (sessions & ~WAY_RECORDER)
+		stream_store(&buffer->h, id, size, cpu, sessions);
+	return done();
+}
+
+/* Stores a stack where it is lacking. */
+static __always_inline void store_stack(union stack_buffer *buffer, const struct stacked_hit *hit, u64 number,
+					u32 context)
+{
+	u32 sessions, size;
+
+	if (!number)
+		return;
+	sessions = lacking_sessions(number, hit->sessions, hit->cpu, hit->slots);
+	if (!sessions)
+		return;
+	buffer->stack.number = number;
+	buffer->stack.reserved = 0;
+	size = sizeof(struct rec_stack) + buffer->stack.length * sizeof(u64);
+	store_buffer(buffer, hit, RECORD_STACK, size + context, sessions);
+}
+
+/* Takes the stacks of a hit, and stores those that its sessions lack. */
+static __always_inline struct stack_numbers take_stacks(u64 *ctx, struct stack_buffers *buffers,
+							const struct stacked_hit *hit, u32 context)
+{
+	struct stack_numbers numbers = {};
+	u32 depth = control.stacks.depth;
+
+	barrier_var(depth);
+	if (!depth || depth > STACK_DEPTH_MAX)
+		return numbers;
+	if (control.stacks.kernel) {
+		numbers.kernel = take_kernel_stack(&buffers->of[BUFFER_KERNEL], ctx, depth);
+		store_stack(&buffers->of[BUFFER_KERNEL], hit, numbers.kernel, context);
+	}
+	/* In an interrupt, the process has nothing to do with the hit. */
+	if (control.stacks.user && context <= CONTEXT_TASK) {
+		numbers.user = take_user_stack(&buffers->of[BUFFER_USER], current_task(), depth);
+		store_stack(&buffers->of[BUFFER_USER], hit, numbers.user, context);
+	}
+	return numbers;
+}
+
+static __always_inline bool has_stacks(struct stack_cpu *cpu, u32 id)
+{
+	u32 every = control.stacks.every[id & (STACK_EVENTS - 1)];
+	u64 hits = __sync_fetch_and_add(&cpu->hits[id & (STACK_EVENTS - 1)], 1);
+
+	return every <= 1 || !(hits % every);
+}
+
+/* The buffers of this program, which release_buffers() releases. Null: too many programs of the CPU nest. */
+static __always_inline struct stack_buffers *use_buffers(struct stack_cpu *cpu)
+{
+	u64 level = __sync_fetch_and_add(&cpu->nesting, 1);
+
+	barrier_var(level);
+	if (level < STACK_LEVELS)
+		return &cpu->levels[level];
+	__sync_fetch_and_add(&cpu->nesting, -1);
+	return NULL;
+}
+
+static __always_inline void release_buffers(struct stack_cpu *cpu)
+{
+	__sync_fetch_and_add(&cpu->nesting, -1);
+}
+
+/* Records the event in the buffers for these sessions. `id_and_size`: of the record without stacks. */
+static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack_buffers *buffers,
+				   u32 id_and_size, u32 sessions)
+{
+	u32 id = id_and_size & (EVENT_ID_MAX - 1), size = id_and_size >> 16, context;
+	struct stacked_hit hit = { .cpu = this_cpu(current_task()), .sessions = sessions };
+	struct stack_numbers numbers;
+
+	hit.ts = bpf_ktime_get_boot_ns();
+	hit.slots = control.flight_slots;
+	context = context_now();
+	if (size > RECORD_MAX - sizeof(numbers))
+		return done();
+	if (has_stacks(cpu, id)) {
+		numbers = take_stacks(ctx, buffers, &hit, context);
+		if (numbers.kernel || numbers.user) {
+			__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes + size, &numbers, sizeof(numbers));
+			size += sizeof(numbers);
+			id |= RECORD_HAS_STACKS;
+		}
+	}
+	return store_buffer(&buffers->of[BUFFER_EVENT], &hit, id, size + context, sessions);
+}
+
+/* ---- events ---- */
+
+/*
+ * The second program of an event, with the same filter and the same body. Where programs can be preempted it
+ * turns preemption off for the hits that it records: for the kernel's buffers and for its own, and so that
+ * hits of other tasks are seldom skipped meanwhile.
+ */
+#define DEFINE_STACKED(section, name, ...) DEFINE_STACKED_OF(section, name, __VA_ARGS__)
+#define DEFINE_STACKED_OF(section, name, matched_by, matching, other, ...)                    \
+	static __always_inline void fill_##name(__VA_ARGS__);                                 \
+	static __always_inline int record_##name(u64 *ctx, struct hit *hit, u32 sessions)     \
+	{                                                                                     \
+		u32 cpu = this_cpu(hit->current);                                             \
+		struct stack_cpu *of_cpu = bpf_map_lookup_elem(&stack_cpus, &cpu);            \
+		struct stack_buffers *buffers = of_cpu ? use_buffers(of_cpu) : NULL;          \
+		struct rec_##name r = {};                                                     \
+                                                                                              \
+		fill_##name(&r, hit);                                                         \
+		if (!of_cpu || !buffers)                                                      \
+			return EMIT(name, &r, sessions);                                      \
+		__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes, &r, sizeof(r));             \
+		emit_stacked(ctx, of_cpu, buffers, EVENT_##name | sizeof(r) << 16, sessions); \
+		release_buffers(of_cpu);                                                      \
+		return 0;                                                                     \
+	}                                                                                     \
+	SEC(section)                                                                          \
+	int stacked_##name(u64 *ctx)                                                          \
+	{                                                                                     \
+		struct hit hit = { ctx, current_task() };                                     \
+		u32 sessions = count_hit(STACK_PLACES + EVENT_##name, hit.current);           \
+                                                                                              \
+		sessions = matching(sessions, hit.current, ctx, other);                       \
+		if (!sessions)                                                                \
+			return 0;                                                             \
+		hit.current = current_task();                                                 \
+		if (!features.preemptible)                                                    \
+			return record_##name(ctx, &hit, sessions);                            \
+		bpf_preempt_disable();                                                        \
+		record_##name(ctx, &hit, sessions);                                           \
+		enable_preemption();                                                          \
+		return 0;                                                                     \
+	}
+
+#endif

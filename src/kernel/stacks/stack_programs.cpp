@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/stacks/stack_programs.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cerrno>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include "kernel/programs/bpf_loader.h"
+#include "kernel/programs/libbpf_log.h"
+
+namespace ktraced {
+namespace {
+
+constexpr std::string_view kStackedPrefix = "stacked_";  // of programs and pins
+constexpr std::array kStackMaps = {"stack_cpus", "stack_tables"};
+
+std::string stacked_program(const std::string& event) {
+  return std::string(kStackedPrefix) + event;
+}
+
+// Sizes that depend on the machine and the configuration: an element for each CPU, and for each
+// ring.
+uint32_t stack_map_entries(std::string_view map, const BpfObject& main) {
+  const uint32_t cpus = main.map_capacity("cpu_states");
+  return map == kStackMaps[0] ? cpus : SESSIONS_MAX * cpus + main.map_capacity("flight_rings");
+}
+
+Fd duplicate_fd(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+}  // namespace
+
+StackPrograms::StackPrograms(const BpfObject& object, const Schema& schema,
+                             LedgerCounts& retired_misses)
+    : object_(object), retired_misses_(retired_misses) {
+  const auto programs = built_in();
+  for (const Event& event : schema.events())
+    if (programs && programs->contains(event.name))
+      places_.emplace(event.name, stack_place(event.id));
+  if (object.pins() != nullptr) adopt();
+}
+
+Result<std::set<std::string>> StackPrograms::built_in() {
+  auto names = programs_in(stack_object_bytes());
+  if (!names) return propagate(names);
+  std::set<std::string> events;
+  for (const std::string& name : *names)
+    if (name.starts_with(kStackedPrefix)) events.insert(name.substr(kStackedPrefix.size()));
+  return events;
+}
+
+// A program without its maps, or a part of the pins of an event, is of a daemon that died while it
+// attached or detached it.
+void StackPrograms::adopt() {
+  const Pins& pins = *object_.pins();
+  for (const char* map : kStackMaps)
+    if (Fd pinned = pins.get(Pins::Kind::map, map)) maps_.emplace(map, std::move(pinned));
+  for (const auto& [event, place] : places_) {
+    Hook hook{.place = place,
+              .program = pins.get(Pins::Kind::program, stacked_program(event)),
+              .link = pins.get(Pins::Kind::link, stacked_program(event))};
+    if (!hook.program && !hook.link) continue;
+    const bool complete = hook.program && hook.link && maps_.size() == kStackMaps.size();
+    {
+      std::lock_guard lock(mutex_);
+      hooks_[event] = std::move(hook);
+    }
+    if (!complete) detach(event);
+  }
+  if (hooks_.empty()) free_maps();
+}
+
+// All programs share the maps of the first one.
+Result<Fd> StackPrograms::load(const std::string& event) {
+  const LibbpfLog log;
+  auto opened = open_beside(stack_object_bytes(), object_);
+  if (!opened) return propagate(opened);
+  bpf_object* object = opened->get();
+  for (const char* name : kStackMaps) {
+    bpf_map* map = bpf_object__find_map_by_name(object, name);
+    const auto known = maps_.find(name);
+    const int error = known != maps_.end()
+                          ? bpf_map__reuse_fd(map, known->second.get())
+                          : bpf_map__set_max_entries(map, stack_map_entries(name, object_));
+    if (error != 0) return fail(ExitCode::software, "the built-in BPF object is incomplete");
+  }
+  bpf_program* program = bpf_object__find_program_by_name(object, stacked_program(event).c_str());
+  if (program == nullptr || bpf_program__set_autoload(program, true) != 0 ||
+      !set_type_beside(program, object_))
+    return fail(ExitCode::software, "'{}' has no program for stacks", event);
+  if (const int error = -bpf_object__load(object); error != 0) {
+    spdlog::debug("{}", log.text());
+    return fail(ExitCode::unavailable, "the kernel refuses the program for stacks of {}: {}; {}",
+                event, errno_text(error), kDebugShowsWhy);
+  }
+  for (const char* name : kStackMaps)
+    if (!maps_.contains(name))
+      maps_.emplace(name, duplicate_fd(bpf_object__find_map_fd_by_name(object, name)));
+  return duplicate_fd(bpf_program__fd(program));
+}
+
+Result<> StackPrograms::pin(const std::string& event, const Hook& hook) const {
+  if (object_.pins() == nullptr) return {};
+  const Pins& pins = *object_.pins();
+  Result<> pinned;
+  for (const auto& [name, map] : maps_)
+    if (pinned && !pins.get(Pins::Kind::map, name))
+      pinned = pins.pin(Pins::Kind::map, name, map.get());
+  if (pinned) pinned = pins.pin(Pins::Kind::program, stacked_program(event), hook.program.get());
+  if (pinned) pinned = pins.pin(Pins::Kind::link, stacked_program(event), hook.link.get());
+  if (!pinned) unpin(event);
+  return pinned;
+}
+
+void StackPrograms::unpin(const std::string& event) const {
+  if (object_.pins() == nullptr) return;
+  object_.pins()->unpin(Pins::Kind::link, stacked_program(event));
+  object_.pins()->unpin(Pins::Kind::program, stacked_program(event));
+}
+
+void StackPrograms::free_maps() {
+  maps_.clear();
+  if (object_.pins() == nullptr) return;
+  for (const char* map : kStackMaps) object_.pins()->unpin(Pins::Kind::map, map);
+}
+
+Result<> StackPrograms::attach(const std::string& event) {
+  if (hooks_.contains(event)) return {};
+  const auto place = places_.find(event);
+  if (place == places_.end())
+    return fail(ExitCode::unavailable, "'{}' has no program for stacks", event);
+  detaching_.wait(event);
+  auto program = load(event);
+  if (!program) return propagate(program);
+  Hook hook{.place = place->second, .program = std::move(*program), .link = {}};
+  hook.link = attach_raw_tracepoint(hook.program.get(), event);
+  const int error = errno;
+  Result<> attached;
+  if (!hook.link)
+    attached =
+        fail(ExitCode::unavailable, "cannot attach '{}' with stacks: {}", event, errno_text(error));
+  if (attached) attached = pin(event, hook);
+  if (!attached) {
+    if (hooks_.empty()) free_maps();
+    return attached;
+  }
+  std::lock_guard lock(mutex_);
+  hooks_[event] = std::move(hook);
+  return {};
+}
+
+void StackPrograms::detach(const std::string& event) {
+  const auto found = hooks_.find(event);
+  if (found == hooks_.end()) return;
+  {
+    std::lock_guard lock(mutex_);
+    const Hook& hook = found->second;
+    if (hook.link) detaching_.note(event, hook.link);
+    if (hook.program) retired_misses_[hook.place] += recursion_misses(hook.program.get());
+    unpin(event);
+    hooks_.erase(found);
+  }
+  if (hooks_.empty()) free_maps();
+}
+
+void StackPrograms::detach_all() {
+  for (const std::string& event : attached()) detach(event);
+}
+
+std::vector<std::string> StackPrograms::attached() const {
+  const auto events = std::views::keys(hooks_);
+  return {events.begin(), events.end()};
+}
+
+void StackPrograms::add_runs(RunsByProgram& runs) const {
+  for (const auto& [event, hook] : hooks_)
+    runs[fmt::format("{} with stacks", event)] += runs_of(hook.program.get());
+}
+
+uint64_t StackPrograms::missed(uint16_t place) const {
+  if (place < STACK_PLACES || place >= STACK_PLACES + STACK_EVENTS) return 0;
+  std::lock_guard lock(mutex_);
+  uint64_t missed = retired_misses_[place];
+  for (const auto& [event, hook] : hooks_)
+    if (hook.place == place) missed += recursion_misses(hook.program.get());
+  return missed;
+}
+
+}  // namespace ktraced

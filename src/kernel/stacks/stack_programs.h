@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The programs that record events with their stacks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "bpf/shared_state.h"
+#include "kernel/pins/ledger.h"
+#include "kernel/programs/bpf_object.h"
+#include "kernel/programs/detaching_links.h"
+#include "schema/schema.h"
+
+namespace ktraced {
+
+// Where the hits of an event are counted that its program of bpf/stack.bpf.c records, and where its
+// sessions are: a number that no event has. 0 for an event that cannot have stacks.
+[[nodiscard]] constexpr uint16_t stack_place(uint16_t event) {
+  return event < STACK_EVENTS ? static_cast<uint16_t>(STACK_PLACES + event) : uint16_t{0};
+}
+
+// Loads and attaches the programs of bpf/stack.bpf.c. Each records its event with stacks for the
+// sessions that the word at stack_place() names, while the first program of the event records it
+// for others. Nothing is loaded, and no memory used, until an event gets stacks. With a pinned BPF
+// object, attachments outlive the daemon. Belongs to the main thread.
+class StackPrograms {
+ public:
+  // Adopts the attachments of an earlier daemon. `object` and `retired_misses`, that of the Ledger,
+  // must outlive this.
+  StackPrograms(const BpfObject& object, const Schema& schema, LedgerCounts& retired_misses);
+
+  // The events that have a program in the built-in object, whether the kernel accepts it or not.
+  [[nodiscard]] static Result<std::set<std::string>> built_in();
+
+  // Attaching twice is no error. Fails with ExitCode::unavailable.
+  Result<> attach(const std::string& event);
+  void detach(const std::string& event);
+  void detach_all();
+  [[nodiscard]] bool attached(const std::string& event) const { return hooks_.contains(event); }
+  // Events with an attached program.
+  [[nodiscard]] std::vector<std::string> attached() const;
+  // Is it detached but may still run? attach() waits until it does not.
+  [[nodiscard]] bool detaching(const std::string& event) { return !detaching_.gone(event); }
+
+  // Hits at a stack_place() that the kernel missed here; of other numbers 0. Thread-safe.
+  [[nodiscard]] uint64_t missed(uint16_t place) const;
+
+  // Adds what the kernel has measured of the programs: "EVENT with stacks".
+  void add_runs(RunsByProgram& runs) const;
+
+ private:
+  struct Hook {
+    uint16_t place = 0;
+    Fd program;
+    Fd link;
+  };
+  // The maps that only these programs use.
+  using Maps = std::map<std::string, Fd>;
+
+  void adopt();
+  Result<Fd> load(const std::string& event);
+  Result<> pin(const std::string& event, const Hook& hook) const;
+  void unpin(const std::string& event) const;
+  void free_maps();
+
+  const BpfObject& object_;
+  std::map<std::string, uint16_t> places_;  // of all events that can have stacks
+  Maps maps_;                               // while a program is loaded
+  mutable std::mutex mutex_;
+  std::map<std::string, Hook> hooks_;  // by event; changed with mutex_ held
+  LedgerCounts& retired_misses_;       // guarded by mutex_
+  DetachingLinks detaching_;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/stacks/stack_programs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/support/schema.h"
+
+namespace ktraced {
+namespace {
+
+using test::built_schema;
+using testing::UnorderedElementsAre;
+
+TEST(StackPrograms, AreThereForTheseEvents) {
+  const auto events = StackPrograms::built_in();
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_THAT(*events, UnorderedElementsAre("sched_switch", "sched_waking", "sched_wakeup",
+                                            "sched_wakeup_new", "sched_migrate_task", "kmalloc",
+                                            "kfree", "kmem_cache_alloc", "kmem_cache_free",
+                                            "mm_page_alloc", "mm_page_free", "signal_generate",
+                                            "signal_deliver", "mark_victim"));
+}
+
+// Their hits are counted in places that no event has.
+TEST(StackPrograms, HaveAPlaceOfTheirOwnForEachEvent) {
+  std::set<uint16_t> places{CALL_ENTERED, CALL_RETURNED, RECORD_STACK};
+  for (const Event& event : built_schema().events()) EXPECT_TRUE(places.insert(event.id).second);
+  const auto events = StackPrograms::built_in();
+  ASSERT_TRUE(events);
+  for (const std::string& name : *events) {
+    const Event* event = built_schema().find(name);
+    ASSERT_NE(event, nullptr) << name;
+    EXPECT_NE(stack_place(event->id), 0) << name;
+    EXPECT_TRUE(places.insert(stack_place(event->id)).second) << name;
+  }
+  for (const uint16_t place : places) EXPECT_LT(place, DYNAMIC_ID_FIRST);
+  EXPECT_EQ(stack_place(STACK_EVENTS), 0);
+  EXPECT_EQ(stack_place(DYNAMIC_ID_FIRST), 0);
+}
+
+// A record with stacks is not longer than any other may be: rings have as much room behind their
+// data.
+TEST(StackPrograms, WriteNoRecordThatIsTooLong) {
+  EXPECT_LE(sizeof(rec_stack) + STACK_DEPTH_MAX * sizeof(uint64_t), size_t{RECORD_MAX});
+  const auto events = StackPrograms::built_in();
+  ASSERT_TRUE(events);
+  for (const std::string& name : *events)
+    EXPECT_LE(built_schema().find(name)->size + sizeof(stack_numbers), size_t{RECORD_MAX});
+}
+
+}  // namespace
+}  // namespace ktraced
