@@ -11,5 +11,6 @@
 #include "kmem.bpf.c"
 #include "sched.bpf.c"
 #include "signal.bpf.c"
+#include "syscalls.bpf.c"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -31,6 +31,7 @@ CAUGHT_TYPED_EVENT(sys_exit, 1, OF_CURRENT_IF(matching_returning_call), struct r
 	r->ret = hit->args[1];
 }
 
+#ifndef EVENTS_WITH_STACKS
 /*
  * sys_completed: a call as one record, written when it returns. The registers still hold the
  * arguments then, so at the entry only the time is noted. What is not certain of a call is marked as
@@ -142,3 +143,5 @@ static __always_inline int run_sys_completed(u64 *ctx)
 	return record_completed(&hit, entered, sessions);
 }
 DEFINE_CATCHER("?raw_tracepoint/sys_exit", sys_completed, 1)
+
+#endif

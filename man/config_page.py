@@ -15,6 +15,8 @@ def kind(schema):
     if schema.get("type") == "array":
         inner = kind(schema["items"])
         return "a list of names" if inner.startswith("one of") else f"a list, each {inner}"
+    if "propertyNames" in schema:
+        return f"an object of events, each {kind(schema['additionalProperties'])}"
     if schema.get("type") == "object":
         return "{ " + ", ".join(f'"{key}"' for key in schema.get("properties", {})) + " }"
     words = {"boolean": "true or false", "string": "a text", "integer": "an integer", "number": "a number"}

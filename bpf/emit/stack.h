@@ -275,8 +275,6 @@ static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state 
 	return true;
 }
 
-_Static_assert((int)STACK_SLOTS_BITS <= (int)STACK_STAMP_BITS, "index and word have all bits of a key");
-
 /* Of these sessions, those whose rings lack the stack. */
 __noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots)
 {
@@ -431,6 +429,7 @@ static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack
  */
 #define DEFINE_STACKED(section, name, ...) DEFINE_STACKED_OF(section, name, __VA_ARGS__)
 #define DEFINE_STACKED_OF(section, name, matched_by, matching, other, ...)                    \
+	_Static_assert(EVENT_##name < STACK_EVENTS, "it has a place");                        \
 	static __always_inline void fill_##name(__VA_ARGS__);                                 \
 	static __always_inline int record_##name(u64 *ctx, struct hit *hit, u32 sessions)     \
 	{                                                                                     \

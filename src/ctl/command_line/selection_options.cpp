@@ -168,6 +168,7 @@ void add_task_options(CLI::App* sub, SessionArgs& session) {
 
 void add_session_options(CLI::App* sub, SessionArgs& session) {
   add_task_options(sub, session);
+  add_list(sub, "--stacks", session.stacks, "Record these events with their stacks", "EVENT,…");
   sub->add_option("--buffer-kb", session.buffer_kb,
                   "Size of the ring of each CPU, a power of two (default: what fits)")
       ->check(check_positive)

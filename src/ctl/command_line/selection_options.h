@@ -25,7 +25,7 @@ void add_cgroup_option(CLI::App* sub, SelectionArgs& selection);
 void add_all_selection(CLI::App* sub, SelectionArgs& selection);
 // --cgroup, --follow and --syscall, which the kernel can select by in a session.
 void add_task_options(CLI::App* sub, SessionArgs& session);
-// add_task_options(), and --buffer-kb and --name of the session itself.
+// add_task_options(), and --stacks, --buffer-kb and --name of the session itself.
 void add_session_options(CLI::App* sub, SessionArgs& session);
 
 // --since, --until and --last.

@@ -52,7 +52,12 @@ json session_request(const SelectionArgs& selection, const SessionArgs& session,
   json request = json::object();
   if (has_own_filter(selection, session))
     request["filter"] = own_filter(selection, session, recorder_filter);
-  if (!selection.events.empty()) request["events"] = selection.events;
+  if (!session.stacks.empty()) request["stacks"] = session.stacks;
+  if (!selection.events.empty()) {
+    std::vector<std::string> events = selection.events;
+    events.insert(events.end(), session.stacks.begin(), session.stacks.end());
+    request["events"] = events;
+  }
   if (session.buffer_kb) request["buffer_kb"] = *session.buffer_kb;
   if (!session.name.empty()) request["name"] = session.name;
   return request;

@@ -17,6 +17,7 @@ struct SessionArgs {
   std::vector<uint32_t> follow;       // processes with all their descendants
   std::vector<std::string> cgroups;   // paths of control groups
   std::vector<std::string> syscalls;  // names of system calls
+  std::vector<std::string> stacks;    // events with their stacks
   std::optional<uint64_t> buffer_kb;  // of each of its rings
   std::string name;                   // empty: the daemon chooses one
   bool all = false;                   // all tasks; none is excluded
@@ -32,6 +33,7 @@ struct SessionArgs {
 
 // The parameters of stream.subscribe. What is not given is the recorder's, whose filter is
 // `recorder_filter` as of filter.show: the events; the tasks; the excluded tasks; the system calls.
+// Events that are named only for their stacks are among the events, if any are named.
 [[nodiscard]] nlohmann::json session_request(const SelectionArgs& selection,
                                              const SessionArgs& session,
                                              const nlohmann::json& recorder_filter);

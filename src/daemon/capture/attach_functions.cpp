@@ -16,6 +16,8 @@ auto with_owner(const Program& program, BpfObject& object, EventCatalog& catalog
       return act(catalog.calls(), program.name);
     case Program::Kind::catcher:
       return act(catchers, Catchers::event_of(program.name));
+    case Program::Kind::stack:
+      return act(catalog.stacks(), program.name);
     case Program::Kind::built_in:
       break;
   }
@@ -25,7 +27,7 @@ auto with_owner(const Program& program, BpfObject& object, EventCatalog& catalog
 }  // namespace
 
 ProgramAttacher::Kernel attach_functions(BpfObject& object, EventCatalog& catalog, CallHooks& calls,
-                                         Catchers& catchers,
+                                         StackHooks& stacks, Catchers& catchers,
                                          std::function<void(const std::string& event)> try_attach) {
   return {.attached =
               [&](const Program& program) {
@@ -40,10 +42,14 @@ ProgramAttacher::Kernel attach_functions(BpfObject& object, EventCatalog& catalo
                     [](auto& owner, const auto& key) { return owner.detaching(key); });
               },
           .attach = [&](const Program& program) -> Result<> {
-            if (program.kind != Program::Kind::calls)
+            // These two note failures themselves.
+            if (program.kind == Program::Kind::calls)
+              calls.attach(program.name);
+            else if (program.kind == Program::Kind::stack)
+              stacks.attach(program.name);
+            else
               return with_owner(program, object, catalog, catchers,
                                 [](auto& owner, const auto& key) { return owner.attach(key); });
-            calls.attach(program.name);  // notes failures itself
             return {};
           },
           .detach =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/capture/call_hooks.h"
+#include "daemon/capture/stack_hooks.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/program_attacher.h"
 #include "kernel/programs/bpf_object.h"
@@ -11,7 +12,7 @@ namespace ktraced {
 
 // What a ProgramAttacher does in the kernel. All must outlive it.
 [[nodiscard]] ProgramAttacher::Kernel attach_functions(
-    BpfObject& object, EventCatalog& catalog, CallHooks& calls, Catchers& catchers,
-    std::function<void(const std::string& event)> try_attach);
+    BpfObject& object, EventCatalog& catalog, CallHooks& calls, StackHooks& stacks,
+    Catchers& catchers, std::function<void(const std::string& event)> try_attach);
 
 }  // namespace ktraced

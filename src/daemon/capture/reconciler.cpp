@@ -37,6 +37,13 @@ void Reconciler::switch_events() {
   for (const Event& event : p_.catalog.schema().events()) {
     if (event.id >= EVENT_ID_MAX) continue;
     uint32_t sessions = recording(p_.sessions, event.name);
+    if (const uint16_t stacks = stack_place(event.id); stacks != 0) {
+      if (const auto moving = moving_stacks_.find(event.name); moving != moving_stacks_.end())
+        sessions &= ~moving->second;
+      const uint32_t stacked = sessions & p_.stacks.sessions(event.name);
+      events.push_back({.event = stacks, .sessions = stacked, .direct = false});
+      sessions &= ~stacked;
+    }
     if (const uint16_t functions = call_place(event.id); functions != 0) {
       sessions &= ~moving_;
       const uint32_t at_functions = sessions & p_.calls.sessions();
@@ -56,7 +63,8 @@ std::vector<ProgramNeed> Reconciler::needs() const {
   std::vector<ProgramNeed> needs;
   for (const Event& event : p_.catalog.schema().events()) {
     const bool tracker = TaskTracking::tracks_names(event.name);
-    const uint32_t elsewhere = call_place(event.id) != 0 ? p_.calls.sessions() : 0;
+    const uint32_t elsewhere =
+        p_.stacks.sessions(event.name) | (call_place(event.id) != 0 ? p_.calls.sessions() : 0);
     const bool on = (recording(p_.sessions, event.name) & ~elsewhere) != 0;
     Program program{.name = event.name};
     if (is_dynamic(event)) {  // if a name has several definitions, the newest is used
@@ -75,6 +83,7 @@ std::vector<ProgramNeed> Reconciler::needs() const {
     }
   }
   std::ranges::move(p_.calls.needs(), std::back_inserter(needs));
+  std::ranges::move(p_.stacks.needs(), std::back_inserter(needs));
   std::ranges::move(entry_times(p_).needs(), std::back_inserter(needs));
   std::ranges::move(p_.tracking.helper_needs(tracked), std::back_inserter(needs));
   return needs;
@@ -85,6 +94,7 @@ void Reconciler::reconcile() {
   const TraceConfigHistory::Change change(p_.history);
   if (any_records(p_.sessions) || p_.filters.following()) p_.tracking.begin();
   move_calls();
+  move_stacks();
   switch_events();
   entry_times(p_).begin();
   p_.attacher.start(needs());
@@ -110,8 +120,18 @@ void Reconciler::move_calls() {
   moving_ = 0;
 }
 
+// As for calls: a hit would be recorded by both programs of its event.
+void Reconciler::move_stacks() {
+  moving_stacks_ = p_.stacks.decide(p_.sessions);
+  if (moving_stacks_.empty()) return;
+  switch_events();
+  note_config();
+  moving_stacks_.clear();
+}
+
 void Reconciler::note_attached() {
-  if (p_.calls.take_failed()) return reconcile();
+  const bool calls_failed = p_.calls.take_failed(), stacks_failed = p_.stacks.take_failed();
+  if (calls_failed || stacks_failed) return reconcile();
   p_.tracking.finish();
   entry_times(p_).finish();
   note_config();
@@ -130,6 +150,10 @@ void Reconciler::drop_work() {
 }
 
 bool Reconciler::attached(const Session& session, const std::string& event) const {
+  if (const auto moving = moving_stacks_.find(event);
+      moving != moving_stacks_.end() && (moving->second & session.bit()) != 0)
+    return false;
+  if (with_stacks(session, event)) return p_.stacks.attached(event);
   if (is_call(event) && (moving_ & session.bit()) != 0) return false;
   if (is_call(event) && (p_.calls.sessions() & session.bit()) != 0)
     return p_.calls.attached(session);
@@ -147,14 +171,24 @@ EventSet Reconciler::traced_events(const Session& session) const {
   return traced;
 }
 
+bool Reconciler::with_stacks(const Session& session, const std::string& event) const {
+  return (p_.stacks.sessions(event) & session.bit()) != 0;
+}
+
 nlohmann::json Reconciler::describe(const Session& session) const {
   const FilterSettings filter = filter_of(p_.sessions, session);
-  return {{"events", traced_events(session)},
-          {"syscalls_only", filter.syscall},
-          {"filter", filter_to_json(filter)},
-          {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
-          {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
-          {"state", paused(p_.sessions, session) ? "paused" : "running"}};
+  const EventSet events = traced_events(session);
+  nlohmann::json config = {
+      {"events", events},
+      {"syscalls_only", filter.syscall},
+      {"filter", filter_to_json(filter)},
+      {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
+      {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
+      {"state", paused(p_.sessions, session) ? "paused" : "running"}};
+  EventSet stacks = events;
+  std::erase_if(stacks, [&](const std::string& event) { return !with_stacks(session, event); });
+  if (!stacks.empty()) config["stacks"] = stacks;
+  return config;
 }
 
 // Called after every possible change of the trace config, even if nothing has changed.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/capture/call_hooks.h"
+#include "daemon/capture/stack_hooks.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
@@ -36,6 +37,7 @@ class Reconciler final : public ConfigApplier {
     const EventCatalog& catalog;
     const SessionSet& sessions;
     CallHooks& calls;
+    StackHooks& stacks;
     const Catchers& catchers;
     SessionLedger& ledger;
     const Filters& filters;
@@ -71,10 +73,12 @@ class Reconciler final : public ConfigApplier {
  private:
   void switch_events();
   void move_calls();
+  void move_stacks();
   [[nodiscard]] bool direct(const Event& event) const;
   [[nodiscard]] bool attached(const Session& session, const std::string& event) const;
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
   [[nodiscard]] EventSet traced_events(const Session& session) const;
+  [[nodiscard]] bool with_stacks(const Session& session, const std::string& event) const;
   [[nodiscard]] nlohmann::json describe(const Session& session) const;
 
   Parts p_;
@@ -82,6 +86,7 @@ class Reconciler final : public ConfigApplier {
   OnChange on_change_;
   bool closed_ = false;
   uint32_t moving_ = 0;  // sessions that record calls elsewhere from now on: nowhere meanwhile
+  StackHooks::SessionsByEvent moving_stacks_;  // those that record an event by its other program
   std::optional<TraceConfigHistory::Change> changing_;  // while programs remain to be attached
   mutable std::mutex mutex_;
   std::map<uint32_t, SharedConfig> configs_;  // of sessions but the recorder; guarded by mutex_

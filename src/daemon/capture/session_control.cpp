@@ -104,6 +104,7 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
       FailureBarrier("closing a session").run([&] { (*self)->close(number); });
   });
   session.own_events = request.events;
+  session.own_stacks = request.stacks;
   if (request.filter) session.own_filter = OwnFilter::of(*request.filter);
   if (request.owner.own_only) confine(session);
   const auto change = p_.applier.begin_change();

@@ -28,6 +28,7 @@ struct SessionRequest {
   SessionOwner owner;
   std::optional<EventSet> events;        // nothing: those of the recorder
   std::optional<FilterSettings> filter;  // nothing: that of the recorder
+  std::optional<EventSet> stacks;        // see Session::own_stacks
   size_t ring_bytes = 0;                 // a power of two; 0: as much as fits
 };
 

@@ -84,6 +84,7 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
                     .own_events = session.own_events.has_value(),
                     .own_filter = session.own_filter.tasks.has_value(),
                     .event_names = events_of(sessions_, session),
+                    .stacks = stacks_of(sessions_, session),
                     .filter = filter_of(sessions_, session),
                     .calls_at_functions = (calls_.sessions() & session.bit()) != 0,
                     .calls_at_tracepoints = calls_.why_not(session),
@@ -93,6 +94,9 @@ SessionStatus StatusReader::of(const Session& session, const Overwritten& overwr
                     .totals = {}};
   std::erase_if(out.event_names,
                 [&](const std::string& name) { return !may_record(session, name); });
+  std::erase_if(out.stacks, [&](const std::string& name) {
+    return !out.event_names.contains(name) || stacks_.refused().contains(name);
+  });
   if (const StreamRings* rings = control_.drain().rings(session.number))
     for (const auto& [cpu, ring] : rings->rings()) {
       // Read `consumed` first, so that it never exceeds `produced`.
@@ -160,6 +164,10 @@ TraceStatus StatusReader::read() const {
   status.flight = {
       .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
   status.unavailable_helpers = unavailable_helpers(availability_, built_in);
+  for (const auto& [event, reason] : stacks_.refused())
+    status.unavailable_helpers.push_back({.program = event + " with stacks",
+                                          .reason = reason,
+                                          .effect = event + " is recorded without stacks"});
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "daemon/capture/call_hooks.h"
 #include "daemon/capture/session_control.h"
+#include "daemon/capture/stack_hooks.h"
 #include "daemon/events/event_catalog.h"
 #include "daemon/programs/availability.h"
 #include "daemon/programs/unavailable_helpers.h"
@@ -67,6 +68,7 @@ struct SessionStatus {
   bool own_events = false;
   bool own_filter = false;
   EventSet event_names;
+  EventSet stacks;  // those of them that it has with stacks
   FilterSettings filter;
   bool calls_at_functions = false;                  // see CallHooks
   std::optional<std::string> calls_at_tracepoints;  // the reason, if it selects calls
@@ -96,12 +98,13 @@ class StatusReader {
  public:
   // All must outlive this.
   StatusReader(const EventCatalog& catalog, const Availability& availability,
-               const SessionSet& sessions, const CallHooks& calls, const SessionAccounts& accounts,
-               const Rings& rings, const SessionControl& control)
+               const SessionSet& sessions, const CallHooks& calls, const StackHooks& stacks,
+               const SessionAccounts& accounts, const Rings& rings, const SessionControl& control)
       : catalog_(catalog),
         availability_(availability),
         sessions_(sessions),
         calls_(calls),
+        stacks_(stacks),
         accounts_(accounts),
         rings_(rings),
         control_(control) {}
@@ -134,6 +137,7 @@ class StatusReader {
   const Availability& availability_;
   const SessionSet& sessions_;
   const CallHooks& calls_;
+  const StackHooks& stacks_;
   const SessionAccounts& accounts_;
   const Rings& rings_;
   const SessionControl& control_;

@@ -62,6 +62,18 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
+// What programs read of the configuration, at each hit.
+void set_stacks(const StacksConfig& config, const Schema& schema, stack_control& control) {
+  std::atomic_ref(control.depth).store(config.depth);
+  std::atomic_ref(control.kernel).store(config.kernel ? 1 : 0);
+  std::atomic_ref(control.user).store(config.user ? 1 : 0);
+  for (const Event& event : schema.events()) {
+    if (stack_place(event.id) == 0) continue;
+    const auto every = config.every.find(event.name);
+    std::atomic_ref(control.every[event.id]).store(every == config.every.end() ? 1 : every->second);
+  }
+}
+
 void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
   spdlog::warn("{} are unknown: {}", what, reason);
   features.unknown[what] = reason;
@@ -152,12 +164,13 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
       filters_(object_, barrier_, availability_.supports("cgroup_changed")),
       sessions_(enabled_),
       calls_(catalog_.calls()),
+      stacks_(catalog_.stacks(), catalog_.schema(), object_.control().event_ways),
       session_ledger_(kernel_of_sessions(), ledger_.misses()),
       accounts_(catalog_, rings_.counters(), rings_.flight(), session_ledger_),
       names_(object_),
       history_(ledger_.configs(), adopted_),
       tracking_(object_, names_, availability_),
-      attacher_(attach_functions(object_, catalog_, calls_, catchers_,
+      attacher_(attach_functions(object_, catalog_, calls_, stacks_, catchers_,
                                  [this](const std::string& event) { probes_.try_attach(event); }),
                 {.changed = [this] { tracking_.check_if_attached(); },
                  .finished = [this] { reconciler_.note_attached(); },
@@ -168,6 +181,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                    .catalog = catalog_,
                    .sessions = sessions_,
                    .calls = calls_,
+                   .stacks = stacks_,
                    .catchers = catchers_,
                    .ledger = session_ledger_,
                    .filters = filters_,
@@ -190,7 +204,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                 .filters = filters_,
                 .rings = rings_,
                 .applier = reconciler_}),
-      status_(catalog_, availability_, sessions_, calls_, accounts_, rings_, control_),
+      status_(catalog_, availability_, sessions_, calls_, stacks_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_),
       parts_{.features = features_,
              .schema = catalog_.schema(),
@@ -339,6 +353,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.filter.include != before.include || config.filter.exclude != before.exclude)
     changed.emplace_back("filter");
   if (config.exact != config_.exact) changed.emplace_back("exact");
+  if (config.stacks != config_.stacks) changed.emplace_back("stacks");
   if (config.probes != config_.probes) changed.emplace_back("probes");
   if (config.stream != config_.stream || events.output ||
       sessions_.output().own_filter != output_before)
@@ -346,6 +361,10 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   if (config.flight != config_.flight) changed.emplace_back("flight");
   config_ = config;
   calls_.clear_failures();
+  stacks_.clear_failures();
+  sessions_.recorder().own_stacks =
+      EventSet(config.stacks.events.begin(), config.stacks.events.end());
+  set_stacks(config.stacks, catalog_.schema(), object_.control().stacks);
   reconciler_.reconcile();
   return changed;
 }
@@ -416,6 +435,7 @@ void Tracer::detach_all() {
   for (const std::string& program : TaskTracking::helpers()) object_.detach(program);
   for (const std::string& program : EntryTimes::helpers()) object_.detach(program);
   catalog_.calls().detach_all();
+  catalog_.stacks().detach_all();
   catalog_.dynamic().leave_to_pins();
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/capture/call_hooks.h"
 #include "daemon/capture/reconciler.h"
 #include "daemon/capture/session_control.h"
+#include "daemon/capture/stack_hooks.h"
 #include "daemon/capture/trace_config_history.h"
 #include "daemon/capture/trace_metadata.h"
 #include "daemon/capture/trace_status.h"
@@ -153,6 +154,7 @@ class Tracer {
   Filters filters_;
   SessionSet sessions_;
   CallHooks calls_;
+  StackHooks stacks_;
   SessionLedger session_ledger_;
   SessionAccounts accounts_;
   KernelNames names_;

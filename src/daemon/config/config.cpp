@@ -67,6 +67,11 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
                 "Which events are recorded. Without this section: sched, process, signal and oom. "
                 "With it, groups not named are off."},
                [&](ConfigSection& events) { describe_events(events, groups, config.events); });
+  root.section({"stacks",
+                "Which events are recorded with the stack of the kernel and that of the process. A "
+                "stack costs as much as ten events, so frequent events should have one only now "
+                "and then."},
+               [&](ConfigSection& stacks) { describe_stacks(stacks, config.stacks); });
   root.section({"exact",
                 "Whether hits are recorded that happen while the kernel runs the program of their "
                 "event, which it then skips: by a second program, which makes each hit dearer."},

@@ -84,8 +84,21 @@ struct ExactConfig {
   bool operator==(const ExactConfig&) const = default;
 };
 
+// Which events of the recorder have stacks, and how stacks are taken for all sessions.
+struct StacksConfig {
+  std::vector<std::string> events;
+  bool kernel = true;
+  bool user = true;
+  uint32_t depth = 64;  // frames of each stack
+  // By event: one of so many hits of a CPU has stacks; others: all.
+  std::map<std::string, uint32_t> every;
+
+  bool operator==(const StacksConfig&) const = default;
+};
+
 struct Config {
   EventsConfig events;
+  StacksConfig stacks;
   ExactConfig exact;
   // Kernel probes, a definition each.
   std::vector<std::string> probes;

@@ -16,6 +16,7 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
 [[nodiscard]] std::vector<std::string> default_events(const EventGroups& groups);
 // Replaces `config`.
 void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config);
+void describe_stacks(ConfigSection& stacks, StacksConfig& config);
 void describe_exact(ConfigSection& exact, ExactConfig& config);
 void describe_probes(ConfigSection& root, Config& config);
 void describe_filter(ConfigSection& filter, FilterSettings& settings);

@@ -20,6 +20,7 @@
 #include "daemon/control/trace_json.h"
 #include "daemon/log/audit.h"
 #include "daemon/sessions/session_rules.h"
+#include "kernel/stacks/stack_programs.h"
 #include "schema/schema_json.h"
 #include "trace/directory/ctf_metadata.h"
 #include "trace/packet/protocol_version.h"
@@ -81,6 +82,9 @@ Result<StreamRequest> read_stream_request(const json& params, const Peer& peer) 
   auto events = names_if_given(params, "events");
   if (!events) return propagate(events);
   request.events = std::move(*events);
+  auto stacks = names_if_given(params, "stacks");
+  if (!stacks) return propagate(stacks);
+  if (!stacks->empty()) request.session.stacks = EventSet(stacks->begin(), stacks->end());
   if (const auto filter = params.find("filter"); filter != params.end()) {
     if (peer.role != Role::admin)
       if (auto numbers = check_numbers(*filter); !numbers) return propagate(numbers);
@@ -153,13 +157,35 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
   return {};
 }
 
+// Stacks slow all processes down, and have addresses of all users' processes. A client that may
+// only read has those that the recorder records.
+Result<> check_stacks(const TracerParts& tracer, const StreamRequest& request) {
+  if (!request.session.stacks) return {};
+  if (request.peer.role != Role::admin || request.session.owner.own_only)
+    return fail(ExitCode::no_permission,
+                "stacks are for administrators: root, or a uid of control.admin_uids in the "
+                "configuration; a session that selects no events and no tasks has those that the "
+                "recorder records");
+  const EventSet& events =
+      request.session.events ? *request.session.events : tracer.sessions.recorder_events();
+  for (const std::string& name : *request.session.stacks) {
+    if (const auto reason = StackPrograms::why_not(name))
+      return fail(ExitCode::usage, "stacks: {}", *reason);
+    if (!events.contains(name))
+      return fail(ExitCode::usage, "stacks: the session has no event '{}': select it too", name);
+  }
+  return {};
+}
+
 json description(const TracerParts& tracer, const Session& session) {
   const uint64_t now = boottime_ns();
   const uint64_t wall_now = now + static_cast<uint64_t>(clock_offset_ns());
+  json schema = schema_to_json(tracer.schema);
+  schema["stacks"] = !stacks_of(tracer.sessions, session).empty();
   return {{"protocol", kProtocolVersion},
           {"session", session.name},
           {"uuid", uuid_text(tracer.metadata.uuid())},
-          {"schema", schema_to_json(tracer.schema)},
+          {"schema", std::move(schema)},
           {"clock", {{"boottime_ns", now}, {"realtime_ns", wall_now}}},
           {"kernel", tracer.metadata.kernel_release()}};
 }
@@ -240,6 +266,7 @@ void prepare_session(const MethodTargets& t, StreamRequest request, const Reply&
   if (!reply.connected()) return;
   if (auto confined = confine(t.access, request); !confined) return reply(propagate(confined));
   if (auto chosen = choose_events(t.tracer, request); !chosen) return reply(propagate(chosen));
+  if (auto stacks = check_stacks(t.tracer, request); !stacks) return reply(propagate(stacks));
   TaskTracking::Tracked tracked;
   if (const auto& filter = request.session.filter) tracked.add(filter->tasks());
   t.tracer.reconciler.prepare(
@@ -291,7 +318,7 @@ void add_session_methods(ControlServer& server, const MethodTargets& t) {
   server.add("session.list", Role::read, std::bind_front(list_sessions, t));
   server.add({"session.show", {"session"}}, Role::read, std::bind_front(show_session, t));
   server.add({"stream.subscribe",
-              {"name", "events", "filter", "kernel_pids", "buffer_kb"},
+              {"name", "events", "stacks", "filter", "kernel_pids", "buffer_kb"},
               Logged::always},
              Role::read, std::bind_front(subscribe, t));
 }

@@ -163,6 +163,7 @@ json session_json(const SessionStatus& status, bool counts) {
               {"ring_bytes", status.ring_bytes},
               {"rings", rings_json(status.rings)},
               {"totals", counters_json(status.totals)}};
+  if (!status.stacks.empty()) out["stacks"] = status.stacks;
   if (status.calls_at_functions) out["calls"] = {{"at", "functions"}};
   if (status.calls_at_tracepoints)
     out["calls"] = {{"at", "tracepoints"}, {"reason", *status.calls_at_tracepoints}};

@@ -21,7 +21,8 @@ EventCatalog::EventCatalog(Schema schema, const BpfObject& object, const Ledger&
       tracepoints_(object),
       probes_(object, symbols),
       dynamic_(object, ledger.retired_misses()),
-      calls_(object, ledger.retired_misses()) {
+      calls_(object, ledger.retired_misses()),
+      stacks_(object, schema_, ledger.retired_misses()) {
   dynamic_.add_kind(tracepoints_);
   dynamic_.add_kind(probes_);
   dynamic_.adopt();
@@ -63,13 +64,15 @@ std::vector<std::byte> EventCatalog::definitions() const {
 }
 
 bool EventCatalog::attached(const Event& event) const {
-  return is_dynamic(event) ? dynamic_.attached(event.id) : object_.attached(event.name);
+  if (is_dynamic(event)) return dynamic_.attached(event.id);
+  return object_.attached(event.name) || stacks_.attached(event.name);
 }
 
 uint64_t EventCatalog::missed(uint16_t event) const {
   if (event >= DYNAMIC_ID_FIRST) return dynamic_.missed(event);
   if (event == CALL_ENTERED) return calls_.missed(EVENT_sys_enter);
   if (event == CALL_RETURNED) return calls_.missed(EVENT_sys_exit);
+  if (event >= STACK_PLACES) return stacks_.missed(event);
   const auto name = built_in_.find(event);
   if (name == built_in_.end()) return 0;
   return catchers_.missed(event, [&] { return object_.missed(name->second); });
@@ -80,6 +83,7 @@ RunsByProgram EventCatalog::runs() const {
   object_.add_runs(runs);
   dynamic_.add_runs(runs);
   calls_.add_runs(runs);
+  stacks_.add_runs(runs);
   return runs;
 }
 

@@ -17,6 +17,7 @@
 #include "kernel/probes/probes.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/dynamic_events.h"
+#include "kernel/stacks/stack_programs.h"
 #include "kernel/tracepoints/tracepoints.h"
 #include "schema/schema.h"
 
@@ -44,6 +45,8 @@ class EventCatalog {
   [[nodiscard]] Probes& probes() { return probes_; }
   // Programs that record sys_enter and sys_exit in the place of those of the tracepoints.
   [[nodiscard]] CallPrograms& calls() { return calls_; }
+  // Programs that record events with stacks.
+  [[nodiscard]] StackPrograms& stacks() { return stacks_; }
   [[nodiscard]] DynamicEvents& dynamic() { return dynamic_; }
   [[nodiscard]] const DynamicEvents& dynamic() const { return dynamic_; }
   // The newest definition of a tracepoint; null if `name` is none, or was never defined.
@@ -57,6 +60,7 @@ class EventCatalog {
   // The definitions of all dynamic events as metadata records.
   [[nodiscard]] std::vector<std::byte> definitions() const;
 
+  // Is a program of it attached that records it for any session? Without those at functions.
   [[nodiscard]] bool attached(const Event& event) const;
   // Hits that the kernel has missed so far at the program of an event, and that its catcher has not
   // recorded; sum of all CPUs. Never decreases, except by hits that a catcher is recording.
@@ -78,6 +82,7 @@ class EventCatalog {
   Probes probes_;
   DynamicEvents dynamic_;
   CallPrograms calls_;
+  StackPrograms stacks_;
   Announce announce_;
 };
 

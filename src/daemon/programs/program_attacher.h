@@ -25,6 +25,7 @@ struct Program {
     dynamic,   // of a dynamic event
     calls,     // on the function of a system call
     catcher,   // of a built-in event, on its hook
+    stack,     // of a built-in event with stacks, on its hook
   };
   std::string name;  // of its event, if any; of the function
   Kind kind = Kind::built_in;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where the hits of system calls are counted.
+// Where the hits of events are counted: at most in three places.
 #pragma once
 
 #include <cstdint>
 
 #include "bpf/shared_state.h"
+#include "kernel/stacks/stack_programs.h"
 
 namespace ktraced {
 
@@ -15,10 +16,11 @@ namespace ktraced {
   return event == EVENT_sys_exit ? CALL_RETURNED : 0;
 }
 
-// The sum of what is counted in both places of an event.
+// The sum of what is counted in all places of an event: under its id, at functions, and by the
+// program that records it with stacks.
 [[nodiscard]] uint64_t sum_of_places(uint16_t event, auto&& count) {
-  const uint16_t functions = call_place(event);
-  return count(event) + (functions != 0 ? count(functions) : 0);
+  const uint16_t functions = call_place(event), stacks = stack_place(event);
+  return count(event) + (functions != 0 ? count(functions) : 0) + (stacks != 0 ? count(stacks) : 0);
 }
 
 // Does the event depend on which system calls are selected? Strings are never recorded directly.

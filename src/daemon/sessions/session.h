@@ -51,6 +51,9 @@ struct Session {
   // What it asked for. Nothing: what the recorder has, also when that changes.
   std::optional<EventSet> own_events;
   OwnFilter own_filter;
+  // The events that it has with their stacks, if it has these events. Nothing: those that the
+  // recorder has so, if it has asked for no events either.
+  std::optional<EventSet> own_stacks;
   bool has_sink = false;  // its records go somewhere
   bool paused = false;
   size_t ring_bytes = 0;  // of each of its stream rings; 0: it has none

@@ -32,8 +32,24 @@ uint32_t with_syscalls_of_recorder(const SessionSet& sessions) {
   return bits;
 }
 
+const EventSet& stacks_of(const SessionSet& sessions, const Session& session) {
+  static const EventSet kNone;
+  if (session.owner.own_only) return kNone;
+  if (session.own_stacks) return *session.own_stacks;
+  const auto& recorders = sessions.recorder().own_stacks;
+  return session.own_events || !recorders ? kNone : *recorders;
+}
+
+uint32_t with_stacks(const SessionSet& sessions, const std::string& event) {
+  uint32_t bits = 0;
+  for (const Session& session : sessions.all())
+    if (stacks_of(sessions, session).contains(event)) bits |= session.bit();
+  return bits;
+}
+
 bool follows_recorder(const Session& session) {
-  return !session.is_recorder() && !session.own_events && session.own_filter == OwnFilter{};
+  return !session.is_recorder() && !session.own_events && !session.own_stacks &&
+         session.own_filter == OwnFilter{};
 }
 
 bool paused(const SessionSet& sessions, const Session& session) {

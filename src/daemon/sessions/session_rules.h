@@ -14,6 +14,11 @@ namespace ktraced {
 // The recorder and the sessions that have its part of the filter, by bits.
 [[nodiscard]] uint32_t with_tasks_of_recorder(const SessionSet& sessions);
 [[nodiscard]] uint32_t with_syscalls_of_recorder(const SessionSet& sessions);
+// The events that a session has with stacks. A session that sees events of its own processes only
+// has none: an event about one of them can be recorded in another process.
+[[nodiscard]] const EventSet& stacks_of(const SessionSet& sessions, const Session& session);
+// The sessions that have this event with stacks if they have it, by bits.
+[[nodiscard]] uint32_t with_stacks(const SessionSet& sessions, const std::string& event);
 // True if a session has asked for nothing of its own: it shows what the recorder records.
 [[nodiscard]] bool follows_recorder(const Session& session);
 

@@ -4,14 +4,18 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ranges>
 #include <string_view>
 #include <utility>
 
+#include "base/text/plain_text.h"
+#include "base/text/suggest.h"
 #include "kernel/programs/bpf_loader.h"
 #include "kernel/programs/libbpf_log.h"
 
@@ -19,6 +23,8 @@ namespace ktraced {
 namespace {
 
 constexpr std::string_view kStackedPrefix = "stacked_";  // of programs and pins
+// Recorded on the CPU that the thread will run on, often in an interrupt.
+constexpr const char* kOfWokenThread = "sched_wakeup";
 constexpr std::array kStackMaps = {"stack_cpus", "stack_tables"};
 
 std::string stacked_program(const std::string& event) {
@@ -53,6 +59,28 @@ Result<std::set<std::string>> StackPrograms::built_in() {
   for (const std::string& name : *names)
     if (name.starts_with(kStackedPrefix)) events.insert(name.substr(kStackedPrefix.size()));
   return events;
+}
+
+std::vector<std::string> StackPrograms::supported() {
+  static const std::vector<std::string> kSupported = [] {
+    std::set<std::string> events = built_in().value_or(std::set<std::string>());
+    events.erase(kOfWokenThread);
+    return std::vector<std::string>(events.begin(), events.end());
+  }();
+  return kSupported;
+}
+
+std::optional<std::string> StackPrograms::why_not(const std::string& event) {
+  if (event == kOfWokenThread)
+    return fmt::format(
+        "'{}' has no stack that says anything: it is recorded where the thread will run, often in "
+        "an interrupt; 'sched_waking' has the stack of who wakes it",
+        event);
+  const std::vector<std::string> events = supported();
+  if (std::ranges::find(events, event) != events.end()) return std::nullopt;
+  const std::string near = suggestion(event, events);
+  return fmt::format("'{}' is no event that can have stacks{}", printable(event),
+                     near.empty() ? fmt::format("; there are {}", fmt::join(events, ", ")) : near);
 }
 
 // A program without its maps, or a part of the pins of an event, is of a daemon that died while it

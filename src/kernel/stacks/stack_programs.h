@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,11 @@ class StackPrograms {
 
   // The events that have a program in the built-in object, whether the kernel accepts it or not.
   [[nodiscard]] static Result<std::set<std::string>> built_in();
+
+  // The events that can have stacks, by name, and why another one cannot: a sentence without its
+  // end. Nothing: it can.
+  [[nodiscard]] static std::vector<std::string> supported();
+  [[nodiscard]] static std::optional<std::string> why_not(const std::string& event);
 
   // Attaching twice is no error. Fails with ExitCode::unavailable.
   Result<> attach(const std::string& event);

@@ -7,6 +7,6 @@
 namespace ktraced {
 
 // Raised with each change that an older client or daemon would misunderstand.
-inline constexpr uint64_t kProtocolVersion = 5;
+inline constexpr uint64_t kProtocolVersion = 6;
 
 }  // namespace ktraced

@@ -26,6 +26,13 @@ TEST(SessionRequest, HasEventsWithoutAFilter) {
             json::parse(R"({"events":["kmem","irq:*"]})"));
 }
 
+TEST(SessionRequest, SelectsTheEventsWithStacksTooIfItSelectsAny) {
+  EXPECT_EQ(session_request({}, {.stacks = {"kfree"}}, kRecorder),
+            json::parse(R"({"stacks":["kfree"]})"));
+  EXPECT_EQ(session_request({.events = {"sched"}}, {.stacks = {"kfree"}}, kRecorder),
+            json::parse(R"({"events":["sched","kfree"],"stacks":["kfree"]})"));
+}
+
 TEST(SessionRequest, ReplacesTheTasksOfTheRecorder) {
   EXPECT_TRUE(has_own_filter({.pids = {812}}, {}));
   EXPECT_EQ(session_request({.pids = {812}}, {}, kRecorder),

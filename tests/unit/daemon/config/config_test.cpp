@@ -75,6 +75,20 @@ TEST_F(ConfigTest, ReadsWhichGroupsAreExact) {
             (ExactConfig{.kmem = Exact::always, .syscalls = Exact::when_needed}));
 }
 
+TEST_F(ConfigTest, ReadsWhichEventsHaveStacks) {
+  EXPECT_EQ(good("{}").stacks, StacksConfig{});
+  EXPECT_TRUE(good("{}").stacks.events.empty());
+  const auto stacks = good(R"({"stacks":{"events":["kmalloc","sched_switch","kmalloc"],)"
+                           R"("kernel":false,"user":true,"depth":120,"every":{"kmalloc":64}}})")
+                          .stacks;
+  EXPECT_EQ(stacks, (StacksConfig{.events = {"kmalloc", "sched_switch"},
+                                  .kernel = false,
+                                  .user = true,
+                                  .depth = 120,
+                                  .every = {{"kmalloc", 64}}}));
+  EXPECT_THAT(bad(R"({"stacks":{"depth":1000}})"), HasSubstr("must be from 1 to 120, not 1000"));
+}
+
 TEST_F(ConfigTest, TracepointGroupMeansAllItsTracepoints) {
   EXPECT_THAT(
       good(R"({"events": {"tracepoints": ["irq", "block:*", "net:netif_rx"]}})").events.tracepoints,

@@ -93,6 +93,32 @@ TEST_F(SessionSetTest, ASessionFollowsTheRecorderInWhatItHasNotAskedFor) {
   EXPECT_EQ(recording(sessions, "kfree"), 0U);
 }
 
+TEST_F(SessionSetTest, ASessionHasTheStacksOfTheRecorderIfItHasItsEvents) {
+  sessions.recorder().own_stacks = EventSet{"kfree"};
+  Session& plain = open();
+  Session& events = open();
+  events.own_events = EventSet{"kfree"};
+  Session& stacks = open();
+  stacks.own_stacks = EventSet{"sched_switch"};
+  EXPECT_EQ(stacks_of(sessions, plain), EventSet{"kfree"});
+  EXPECT_EQ(stacks_of(sessions, events), EventSet{});
+  EXPECT_EQ(stacks_of(sessions, stacks), EventSet{"sched_switch"});
+  EXPECT_TRUE(follows_recorder(plain));
+  EXPECT_FALSE(follows_recorder(stacks));
+  EXPECT_EQ(with_stacks(sessions, "kfree") & (plain.bit() | events.bit() | stacks.bit()),
+            plain.bit());
+  EXPECT_EQ(with_stacks(sessions, "sched_switch"), stacks.bit());
+  EXPECT_EQ(with_stacks(sessions, "kmalloc"), 0U);
+}
+
+// A switch to one of its threads is recorded in the process of another user.
+TEST_F(SessionSetTest, GivesNoStacksToReadersOfTheirOwnProcesses) {
+  sessions.recorder().own_stacks = EventSet{"sched_switch"};
+  Session& reader = open();
+  reader.owner.own_only = true;
+  EXPECT_EQ(stacks_of(sessions, reader), EventSet{});
+}
+
 TEST_F(SessionSetTest, ASessionMayHaveOnlyOnePartOfAFilterOfItsOwn) {
   sessions.recorder().own_filter =
       OwnFilter::of({.include = {.pid = {5}}, .exclude = {}, .syscall = {"openat"}});

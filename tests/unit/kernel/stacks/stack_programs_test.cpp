@@ -10,16 +10,28 @@ namespace ktraced {
 namespace {
 
 using test::built_schema;
-using testing::UnorderedElementsAre;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+using testing::Optional;
 
 TEST(StackPrograms, AreThereForTheseEvents) {
   const auto events = StackPrograms::built_in();
   ASSERT_TRUE(events) << events.error().message;
-  EXPECT_THAT(*events, UnorderedElementsAre("sched_switch", "sched_waking", "sched_wakeup",
-                                            "sched_wakeup_new", "sched_migrate_task", "kmalloc",
-                                            "kfree", "kmem_cache_alloc", "kmem_cache_free",
-                                            "mm_page_alloc", "mm_page_free", "signal_generate",
-                                            "signal_deliver", "mark_victim"));
+  EXPECT_THAT(*events, IsSupersetOf(std::set<std::string>{
+                           "sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new",
+                           "sched_migrate_task", "kmalloc", "kfree", "kmem_cache_alloc",
+                           "kmem_cache_free", "mm_page_alloc", "mm_page_free", "signal_generate",
+                           "signal_deliver", "mark_victim", "sys_enter", "sys_exit"}));
+}
+
+TEST(StackPrograms, AreSupportedWhereAStackSaysSomething) {
+  EXPECT_EQ(StackPrograms::why_not("sched_waking"), std::nullopt);
+  EXPECT_THAT(StackPrograms::supported(), Not(Contains("sched_wakeup")));
+  EXPECT_THAT(StackPrograms::why_not("sched_wakeup"), Optional(HasSubstr("'sched_waking' has")));
+  EXPECT_THAT(StackPrograms::why_not("kmaloc"), Optional(HasSubstr("did you mean 'kmalloc'?")));
+  EXPECT_THAT(StackPrograms::why_not("task_rename"), Optional(HasSubstr("there are kfree, ")));
 }
 
 // Their hits are counted in places that no event has.

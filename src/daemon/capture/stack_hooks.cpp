@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/capture/stack_hooks.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "daemon/sessions/session_rules.h"
+
+namespace ktraced {
+namespace {
+
+uint32_t at(const StackHooks::SessionsByEvent& sessions, const std::string& event) {
+  const auto found = sessions.find(event);
+  return found == sessions.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+StackHooks::StackHooks(StackPrograms& programs, const Schema& schema,
+                       std::span<const u32, EVENT_ID_MAX> ways)
+    : programs_(programs) {
+  for (const std::string& name : StackPrograms::supported()) {
+    const Event* event = schema.find(name);
+    if (event == nullptr) continue;
+    with_stacks_[name] = ways[stack_place(event->id)] & WAY_SESSIONS;
+    recording_[name] = with_stacks_[name] | (ways[event->id] & WAY_SESSIONS);
+  }
+}
+
+StackHooks::SessionsByEvent StackHooks::decide(const SessionSet& sessions) {
+  SessionsByEvent moved;
+  for (auto& [event, recorded] : recording_) {
+    const uint32_t now = recording(sessions, event);
+    const uint32_t with =
+        refused_.contains(event) ? 0 : now & ktraced::with_stacks(sessions, event);
+    const uint32_t had = std::exchange(with_stacks_[event], with);
+    if (const uint32_t others = (with ^ had) & now & std::exchange(recorded, now); others != 0)
+      moved[event] = others;
+  }
+  return moved;
+}
+
+uint32_t StackHooks::sessions(const std::string& event) const { return at(with_stacks_, event); }
+
+std::vector<ProgramNeed> StackHooks::needs() const {
+  std::vector<ProgramNeed> needs;
+  for (const auto& [event, sessions] : with_stacks_)
+    if (sessions != 0 || programs_.attached(event))
+      needs.push_back(
+          {.program = {.name = event, .kind = Program::Kind::stack}, .needed = sessions != 0});
+  return needs;
+}
+
+void StackHooks::attach(const std::string& event) {
+  const auto attached = programs_.attach(event);
+  if (attached) return;
+  failed_ = true;
+  refused_[event] = attached.error().message;
+  spdlog::error("{} is recorded without stacks: {}", event, attached.error().message);
+}
+
+bool StackHooks::take_failed() { return std::exchange(failed_, false); }
+
+}  // namespace ktraced

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Decides which sessions record which events with stacks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/programs/program_attacher.h"
+#include "daemon/sessions/session_set.h"
+#include "kernel/stacks/stack_programs.h"
+
+namespace ktraced {
+
+// A session that has asked for the stacks of an event records it by the program for stacks, where
+// the kernel accepts that; any other session by the first program of the event. So a session that
+// comes or goes does not change what another one records. Belongs to the main thread.
+class StackHooks {
+ public:
+  // Sessions by bits, for each event.
+  using SessionsByEvent = std::map<std::string, uint32_t>;
+
+  // `programs` must outlive this. `ways`: the words of events, in which an earlier daemon may have
+  // left sessions.
+  StackHooks(StackPrograms& programs, const Schema& schema,
+             std::span<const u32, EVENT_ID_MAX> ways);
+
+  // Decides again for all sessions and events. Returns those that have recorded the event before,
+  // and record it by its other program from now on.
+  SessionsByEvent decide(const SessionSet& sessions);
+  // The sessions that record an event with stacks.
+  [[nodiscard]] uint32_t sessions(const std::string& event) const;
+  // Is the program for stacks of an event attached?
+  [[nodiscard]] bool attached(const std::string& event) const { return programs_.attached(event); }
+  // Event → why the kernel does not take its program for stacks: then it is recorded without.
+  [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
+
+  // The programs that are attached or must be.
+  [[nodiscard]] std::vector<ProgramNeed> needs() const;
+  // Attaches it. Failures are not errors: the sessions then use the first program.
+  void attach(const std::string& event);
+  // True, once, if attaching has failed since the last call: decide() then decides differently.
+  [[nodiscard]] bool take_failed();
+  // Clears all failures: the next decide() tries again what has failed before.
+  void clear_failures() { refused_.clear(); }
+
+ private:
+  StackPrograms& programs_;
+  SessionsByEvent with_stacks_, recording_;     // of all events that can have stacks
+  std::map<std::string, std::string> refused_;  // event → reason
+  bool failed_ = false;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The section "stacks" of the configuration.
+#include <algorithm>
+
+#include "bpf/shared_state.h"
+#include "daemon/config/config_keys.h"
+#include "kernel/stacks/stack_programs.h"
+
+namespace ktraced {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr NumberRule kDepth{.min = 1, .max = STACK_DEPTH_MAX};
+constexpr NumberRule kEvery{.min = 1, .max = STACK_EVERY_MAX};
+
+void read_events(const std::vector<ConfigNode>& elements, std::vector<std::string>& events) {
+  events.clear();
+  for (const ConfigNode& element : elements) {
+    const auto name = element.text();
+    if (!name) continue;
+    if (const auto reason = StackPrograms::why_not(*name))
+      element.problem("{}", *reason);
+    else if (std::ranges::find(events, *name) == events.end())
+      events.push_back(*name);
+  }
+}
+
+void read_every(const ConfigNode& node, std::map<std::string, uint32_t>& every) {
+  every.clear();
+  if (!node.value().is_object()) return node.wrong_type("an object of events and numbers");
+  for (const auto& [name, number] : node.value().items()) {
+    const auto member = node.member(name);
+    if (const auto reason = StackPrograms::why_not(name))
+      member->problem("{}", *reason);
+    else if (const auto value = member->number(kEvery))
+      every[name] = *value;
+  }
+}
+
+}  // namespace
+
+void describe_stacks(ConfigSection& stacks, StacksConfig& config) {
+  const std::vector<std::string> names = StackPrograms::supported();
+  stacks.list({"events", "Events with stacks, of those that are recorded."},
+              {.max_size = STACK_EVENTS, .element = {{"enum", names}}},
+              [&](const std::vector<ConfigNode>& list) { read_events(list, config.events); });
+  stacks.flag({"kernel", "Stacks of the kernel."}, config.kernel);
+  stacks.flag({"user", "Stacks of processes, as far as their code has frame pointers."},
+              config.user);
+  stacks.number({"depth", "Frames of each stack, at most."}, kDepth, config.depth);
+  const ordered_json every = {{"type", "object"},
+                              {"propertyNames", {{"enum", names}}},
+                              {"additionalProperties", number_schema(kEvery)}};
+  stacks.value({"every",
+                "By event: one of so many hits of each CPU has stacks, the others have none. "
+                "Without it, all have."},
+               every, [&](const ConfigNode& node) { read_every(node, config.every); });
+}
+
+}  // namespace ktraced
