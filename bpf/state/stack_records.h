@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stacks of events. A stack has a number, a hash of its addresses. A record with stacks ends with two
- * numbers; records of their own, which are no events, have the frames. The rules are those of
- * records.h, which includes this file.
+ * numbers; records of their own, which are no events, have the frames, and say which files the process
+ * has mapped there. The rules are those of records.h, which includes this file.
  */
 #ifndef KTRACED_BPF_STATE_STACK_RECORDS_H
 #define KTRACED_BPF_STATE_STACK_RECORDS_H
 
 enum {
+	RECORD_FILE = 251,          /* the id of struct rec_file, the lowest of these three */
+	RECORD_MAPPING = 252,       /* the id of struct rec_mapping */
 	RECORD_STACK = 253,         /* the id of struct rec_stack */
 	RECORD_HAS_STACKS = 0x8000, /* in the id of an event: struct stack_numbers is at the record's end */
 	STACK_DEPTH_MAX = 120,      /* frames; such a record is shorter than RECORD_MAX */
+	FILE_PATH_MAX = 512,        /* longest path of a mapped file, with the NUL */
 };
 
 /* At the end of a record with stacks; at least one is not 0. 0: there is no such stack. It was not asked for,
@@ -44,6 +47,43 @@ struct rec_stack {
 	u32 reserved;
 	__extension__ u64 frames[]; /* return addresses, the innermost first; the first one of a user stack is
 				     * where the thread is */
+};
+
+/* What struct rec_mapping.file says beside numbers of files, which have the highest bit. */
+enum mapping_of {
+	MAPPING_ANONYMOUS = 0, /* no file: code that the process has made */
+	MAPPING_VDSO = 1,      /* code of the kernel, "[vdso]" */
+};
+
+/* Executable memory of a process at h.ts, where a frame of a user stack is. It is written before the first
+ * event in the ring with that stack in that process, and again as stacks are. A later one replaces what it
+ * overlaps. */
+struct rec_mapping {
+	struct record h;   /* h.id is RECORD_MAPPING */
+	u64 process_start; /* ns, CLOCK_BOOTTIME: when the process began, for its id is used again */
+	u32 tgid;
+	u32 image; /* programs that it and its ancestors have executed: those before have no mappings any more
+		    */
+	u64 start; /* addresses: the first one, and the one behind the last one */
+	u64 end;
+	u64 offset; /* in the file, of the byte at `start` */
+	u64 file;   /* number of the file, or enum mapping_of */
+};
+
+enum file_flags {
+	FILE_DELETED = 1 << 0, /* its path is not there any more, or there was none (memfd) */
+	FILE_CUT = 1 << 1,     /* the path lacks its beginning: it is too long */
+};
+
+/* A file that is mapped, before the first struct rec_mapping of it. */
+struct rec_file {
+	struct record h; /* h.id is RECORD_FILE */
+	u64 number;      /* hash of the device, the inode and the time of its change; the highest bit is set */
+	u64 inode;
+	u64 changed; /* ns, CLOCK_REALTIME: its ctime */
+	u32 device;  /* major << 20 | minor: of the file system; stat() of btrfs and overlays has another one */
+	u32 flags;   /* enum file_flags */
+	__extension__ char path[]; /* as the process sees it */
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -60,35 +61,70 @@ void Schema::add(Event event) {
     events_[known->second] = std::move(event);
 }
 
-const Event& stack_record() {
-  static const Event kStack{.id = RECORD_STACK,
-                            .name = "stack",
-                            .doc = "the frames of a stack that events have by its number",
-                            .fields = {{.name = "number",
-                                        .type = "hex_t",
-                                        .meaning = Meaning::hex,
-                                        .offset = offsetof(rec_stack, number),
-                                        .size = sizeof(rec_stack::number)},
-                                       {.name = "length",
-                                        .type = "u16",
-                                        .offset = offsetof(rec_stack, length),
-                                        .size = sizeof(rec_stack::length)},
-                                       {.name = "kind",
-                                        .type = "u8",
-                                        .offset = offsetof(rec_stack, kind),
-                                        .size = sizeof(rec_stack::kind)},
-                                       {.name = "end",
-                                        .type = "u8",
-                                        .offset = offsetof(rec_stack, end),
-                                        .size = sizeof(rec_stack::end)}},
-                            .size = sizeof(rec_stack)};
-  return kStack;
+std::span<const Event> stack_records() {
+  const auto number = [](const char* name, uint32_t offset, uint32_t size) {
+    return Field{.name = name, .type = size == 8 ? "u64" : "u32", .offset = offset, .size = size};
+  };
+  const auto hex = [](const char* name, uint32_t offset) {
+    return Field{.name = name,
+                 .type = "hex_t",
+                 .meaning = Meaning::hex,
+                 .offset = offset,
+                 .size = sizeof(uint64_t)};
+  };
+  static const std::array<Event, 3> kRecords = {
+      Event{.id = RECORD_STACK,
+            .name = "stack",
+            .doc = "the frames of a stack that events have by its number",
+            .fields = {hex("number", offsetof(rec_stack, number)),
+                       {.name = "length",
+                        .type = "u16",
+                        .offset = offsetof(rec_stack, length),
+                        .size = sizeof(rec_stack::length)},
+                       {.name = "kind",
+                        .type = "u8",
+                        .offset = offsetof(rec_stack, kind),
+                        .size = sizeof(rec_stack::kind)},
+                       {.name = "end",
+                        .type = "u8",
+                        .offset = offsetof(rec_stack, end),
+                        .size = sizeof(rec_stack::end)}},
+            .size = sizeof(rec_stack)},
+      Event{.id = RECORD_MAPPING,
+            .name = "mapping",
+            .doc = "executable memory of a process, where frames of its stacks are",
+            .fields = {number("process_start", offsetof(rec_mapping, process_start), 8),
+                       number("tgid", offsetof(rec_mapping, tgid), 4),
+                       number("image", offsetof(rec_mapping, image), 4),
+                       hex("start", offsetof(rec_mapping, start)),
+                       hex("end", offsetof(rec_mapping, end)),
+                       hex("offset", offsetof(rec_mapping, offset)),
+                       hex("file", offsetof(rec_mapping, file))},
+            .size = sizeof(rec_mapping)},
+      Event{.id = RECORD_FILE,
+            .name = "file",
+            .doc = "a file that mappings have by its number",
+            .fields = {hex("number", offsetof(rec_file, number)),
+                       number("inode", offsetof(rec_file, inode), 8),
+                       number("changed", offsetof(rec_file, changed), 8),
+                       number("device", offsetof(rec_file, device), 4),
+                       number("flags", offsetof(rec_file, flags), 4),
+                       {.name = "path",
+                        .type = "char[]",
+                        .meaning = Meaning::text,
+                        .offset = sizeof(rec_file),
+                        .size = 1,
+                        .count = 0}},
+            .size = sizeof(rec_file)},
+  };
+  return kRecords;
 }
 
 const Event* Schema::find(uint32_t id) const {
-  if (id == RECORD_STACK) return &stack_record();
-  auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : &events_[found->second];
+  if (auto found = by_id_.find(id); found != by_id_.end()) return &events_[found->second];
+  const auto records = stack_records();
+  const auto record = std::ranges::find(records, id, &Event::id);
+  return record == records.end() ? nullptr : &*record;
 }
 
 const Event* Schema::find(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -107,7 +108,7 @@ class Schema {
  public:
   // Replaces an event with the same id.
   void add(Event event);
-  // Also finds stack_record().
+  // Also finds stack_records().
   [[nodiscard]] const Event* find(uint32_t id) const;
   // The event of this name that was added last: a dynamic event may have been redefined.
   [[nodiscard]] const Event* find(std::string_view name) const;
@@ -123,9 +124,9 @@ class Schema {
   std::map<std::string, uint16_t, std::less<>> by_name_;
 };
 
-// The records of stacks (struct rec_stack), which are no event: no schema lists them. Named "stack"
-// in accounts and losses. Its frames follow its fields.
-[[nodiscard]] const Event& stack_record();
+// The records of bpf/stack_records.h, which are no events: no schema lists them. In accounts and
+// losses they are called "stack", whose frames follow its fields, "mapping" and "file".
+[[nodiscard]] std::span<const Event> stack_records();
 
 // The meaning of a typedef of bpf/types.h; nothing for a type that is a plain number.
 [[nodiscard]] std::optional<Meaning> meaning_of_typedef(std::string_view name);

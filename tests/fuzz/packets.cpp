@@ -11,6 +11,7 @@
 #include "trace/merge/merge.h"
 #include "trace/metadata/account_record.h"
 #include "trace/metadata/event_records.h"
+#include "trace/metadata/mapping_table.h"
 #include "trace/metadata/name_log.h"
 
 namespace ktraced::fuzz {
@@ -33,6 +34,9 @@ class Metadata {
     (void)names_.cgroup_path(names_.cgroup_at(record.tid(), record.ts()));
     log_.add(record.bytes());
     (void)account_of(record);
+    mappings_.add(record);
+    (void)mappings_.find({.tgid = record.tid()}, record.ts(), record.ts());
+    if (auto file = file_of(record)) log_.add(std::move(*file));
     if (const auto config = configs_.take(record)) (void)config->dump();
     if (const Event* event = learn_event(schema_, record)) {
       const auto again = event_from_json(event_to_json(*event));
@@ -40,13 +44,14 @@ class Metadata {
     }
   }
   void finish() const {
-    for (const std::string& text :
-         {log_.tasks_json(), log_.caches_json(), log_.cgroups_json(), log_.commands_json()})
+    for (const std::string& text : {log_.tasks_json(), log_.caches_json(), log_.cgroups_json(),
+                                    log_.commands_json(), log_.files_json()})
       require(nlohmann::json::accept(text), "names are written as JSON", text);
   }
 
  private:
   NameTable names_;
+  MappingTable mappings_;
   ConfigRecordReader configs_;
   NameLog log_;
   Schema schema_;

@@ -16,8 +16,8 @@ namespace ktraced::fuzz {
 class TraceFiles {
  public:
   static constexpr std::array kNames = {"manifest.json", "tasks.json",    "caches.json",
-                                        "cgroups.json",  "commands.json", "symbols.json",
-                                        "ctf/cpu0",      "ctf/cpu1"};
+                                        "cgroups.json",  "commands.json", "files.json",
+                                        "symbols.json",  "ctf/cpu0",      "ctf/cpu1"};
 
   TraceFiles() {
     std::filesystem::create_directories(path() / "ctf");

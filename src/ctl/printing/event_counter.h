@@ -15,7 +15,7 @@ class EventCounter {
  public:
   void take(const PacketView& packet);
   void add(RecordView record) {
-    if (record.id() == RECORD_STACK) return;
+    if (is_stack_record(record.id())) return;
     ++events_;
     if (record.id() < counts_.size()) ++counts_[record.id()];
   }

@@ -159,6 +159,7 @@ void AddressMask::mask_stack(std::span<std::byte> record) {
 void AddressMask::mask_event(std::span<std::byte> record) {
   const RecordView view(record.data());
   if (view.id() == RECORD_STACK) return mask_stack(record);
+  if (is_stack_record(view.id())) return;
   const size_t numbers = view.has_stacks() ? sizeof(stack_numbers) : 0;
   mask_fields(view.id(), record.first(record.size() - numbers));
   if (numbers != 0) mask_number(record, record.size() - numbers + offsetof(stack_numbers, kernel));

@@ -64,8 +64,10 @@ std::vector<std::string> balance(const Schema& schema, const RingContent& ring,
   const uint64_t stacks = ring.written[RECORD_STACK];
   for (const Event& event : schema.events())
     by_name[event.name].add(event, ring.written[event.id], stacks != 0 ? sizeof(stack_numbers) : 0);
-  if (stacks != 0)
-    by_name[stack_record().name].add(stack_record(), stacks, STACK_DEPTH_MAX * sizeof(uint64_t));
+  for (const Event& record : stack_records())
+    if (const uint64_t count = ring.written[record.id]; count != 0)
+      by_name[record.name].add(record, count,
+                               record.id == RECORD_STACK ? STACK_DEPTH_MAX * sizeof(uint64_t) : 0);
   for (const auto& [name, events] : by_name) {
     const auto found = account.events.find(std::string(name));
     const uint64_t records = found == account.events.end() ? 0 : found->second.records;

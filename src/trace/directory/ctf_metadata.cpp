@@ -230,6 +230,8 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
   for (const Event& event : schema.events()) append_event(out, event, false);
   if (!schema.stacks) return out;
   for (const Event& event : schema.events()) append_event(out, event, true);
+  for (const Event& record : stack_records())
+    if (record.id != RECORD_STACK) append_event(out, record, false);
   fmt::format_to(std::back_inserter(out), kStack, fmt::arg("id", +RECORD_STACK),
                  fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)),
                  fmt::arg("kernel", +STACK_KERNEL), fmt::arg("user", +STACK_USER),

@@ -35,6 +35,7 @@ constexpr FileLimits kCacheLimits = {.entries = NameTable::kMaxCaches};
 constexpr FileLimits kCgroupLimits = {.entries =
                                           kWritten.other_bytes / sizeof(rec_metadata_cgroup)};
 constexpr FileLimits kCommandLimits = {.entries = kWritten.other_bytes / sizeof(CommandLine)};
+constexpr FileLimits kMappedFileLimits = {.entries = kMaxMappedFiles};
 constexpr FileLimits kSymbolLimits = {.entries = kMaxSymbols};
 
 // Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}} with any NAME, and keeps nothing.
@@ -76,6 +77,12 @@ bool read_hex(std::string_view text, uint64_t& value) {
   const char* end = text.data() + text.size();
   auto result = std::from_chars(text.data() + 2, end, value, 16);
   return result.ec == std::errc() && result.ptr == end;
+}
+
+bool read_hex_member(const json& entry, const char* key, uint64_t& value) {
+  const auto found = entry.find(key);
+  return found != entry.end() && found->is_string() &&
+         read_hex(found->get_ref<const std::string&>(), value);
 }
 
 // The bytes of a name: in KEY_hex if they are not UTF-8, else in KEY.
@@ -144,11 +151,8 @@ Result<> read_tasks(const TraceDirectory& trace, NameTable& names) {
 Result<> read_caches(const TraceDirectory& trace, NameTable& names) {
   return read_entries(trace, kCachesFile, kCacheLimits, [&](const std::string&, const json& entry) {
     rec_metadata_slab_cache cache{};
-    if (!entry.is_object()) return false;
-    auto key = entry.find("cache");
     uint64_t address = 0;
-    if (key == entry.end() || !key->is_string() ||
-        !read_hex(key->get_ref<const std::string&>(), address) ||
+    if (!entry.is_object() || !read_hex_member(entry, "cache", address) ||
         !read_name(entry, "name", cache.name))
       return false;
     cache.cache = address;
@@ -182,6 +186,28 @@ Result<> read_commands(const TraceDirectory& trace, NameTable& names) {
         std::vector<std::byte> record;
         append_command_record(command, record);
         return names.apply(RecordView(record.data()));
+      });
+}
+
+Result<> read_files(const TraceDirectory& trace, std::vector<MappedFile>& files) {
+  return read_entries(
+      trace, kFilesFile, kMappedFileLimits, [&](const std::string&, const json& entry) {
+        MappedFile file;
+        if (!entry.is_object() || !read_hex_member(entry, "number", file.number) ||
+            !read_bytes(entry, "path", file.path) || !read_integer(entry, "device", file.device) ||
+            !read_integer(entry, "inode", file.inode) ||
+            !read_integer(entry, "changed_ns", file.changed_ns) ||
+            (file.number & kFileNumberBit) == 0)
+          return false;
+        if (const auto id = entry.find("build_id"); id != entry.end()) {
+          if (!id->is_string() || !is_build_id(id->get_ref<const std::string&>())) return false;
+          file.build_id = id->get<std::string>();
+        }
+        if (const auto deleted = entry.find("deleted"); deleted != entry.end())
+          file.deleted = *deleted == true;
+        if (const auto cut = entry.find("cut"); cut != entry.end()) file.cut = *cut == true;
+        files.push_back(std::move(file));
+        return true;
       });
 }
 

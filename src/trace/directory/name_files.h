@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads the names of a trace directory: tasks.json, caches.json, cgroups.json,
-// commands.json, symbols.json.
+// commands.json, files.json, symbols.json.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/directory/trace_files.h"
+#include "trace/metadata/mapped_file.h"
 #include "trace/metadata/name_table.h"
 
 namespace ktraced {
@@ -28,6 +30,7 @@ Result<> read_tasks(const TraceDirectory& trace, NameTable& names);
 Result<> read_caches(const TraceDirectory& trace, NameTable& names);
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names);
 Result<> read_commands(const TraceDirectory& trace, NameTable& names);
+Result<> read_files(const TraceDirectory& trace, std::vector<MappedFile>& files);
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
 
 }  // namespace ktraced

@@ -112,6 +112,7 @@ void TraceReader::read_names(const TraceDirectory& trace) {
   take(kCachesFile, read_caches, names_);
   if (trace.contains(kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
   if (trace.contains(kCommandsFile)) take(kCommandsFile, read_commands, names_);
+  if (trace.contains(kFilesFile)) take(kFilesFile, read_files, mapped_files_);
   take(kSymbolsFile, read_symbols, symbols_);
 }
 

@@ -43,6 +43,9 @@ class TraceReader {
   [[nodiscard]] const Schema& schema() const { return manifest_.schema; }
   [[nodiscard]] const NameTable& names() const { return names_; }
   [[nodiscard]] const SymbolMap& symbols() const { return symbols_; }
+  // The files that processes had mapped, with their build ids, as far as the trace has them beside
+  // its records.
+  [[nodiscard]] const std::vector<MappedFile>& mapped_files() const { return mapped_files_; }
   // Its writer is still running, or was stopped.
   [[nodiscard]] bool unfinished() const { return unfinished_; }
   // The parts that could not be read, one sentence each.
@@ -84,6 +87,7 @@ class TraceReader {
   bool removed_ = false;
   NameTable names_ = NameTable::unbounded();
   SymbolMap symbols_;
+  std::vector<MappedFile> mapped_files_;
   std::vector<Error> damage_;
 };
 

@@ -125,7 +125,7 @@ Result<TraceWriter::CpuFile*> TraceWriter::cpu_file(uint32_t cpu) {
 void TraceWriter::note_stacks(const PacketView& packet) {
   if (schema_.stacks) return;
   packet.for_each_record([&](const RecordView& record) {
-    schema_.stacks = schema_.stacks || record.has_stacks() || record.id() == RECORD_STACK;
+    schema_.stacks = schema_.stacks || record.has_stacks() || is_stack_record(record.id());
   });
   schema_grew_ = schema_grew_ || schema_.stacks;
 }
@@ -201,6 +201,7 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
     ++total_.records;
     ++account(record.id()).records;
     note_addresses(record);
+    if (auto mapped = file_of(record)) names_.add(std::move(*mapped));
   });
   if (total_.records == before) return;
   if (file.account.first_ns == 0) file.account.first_ns = packet.header().timestamp_begin;
@@ -272,7 +273,9 @@ Result<> TraceWriter::write_names() const {
   if (auto done = directory_.write("tasks.json", names_.tasks_json()); !done) return done;
   if (auto done = directory_.write("caches.json", names_.caches_json()); !done) return done;
   if (auto done = directory_.write("cgroups.json", names_.cgroups_json()); !done) return done;
-  return directory_.write("commands.json", names_.commands_json());
+  if (auto done = directory_.write("commands.json", names_.commands_json()); !done) return done;
+  if (!schema_.stacks) return {};
+  return directory_.write(kFilesFile, names_.files_json());
 }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {

@@ -24,8 +24,8 @@
 
 namespace ktraced {
 
-// A directory with manifest.json, tasks.json, caches.json, symbols.json and ctf/ (metadata and a
-// file of packets for each CPU). Its name is `<path>.partial` until finish(), so a directory
+// A directory with manifest.json, the files of names, symbols.json and ctf/ (metadata and a file of
+// packets for each CPU). Its name is `<path>.partial` until finish(), so a directory
 // without that suffix is complete. A writer that is destroyed before finish() removes what it
 // wrote. A killed process leaves a readable trace whose manifest says that it is unfinished.
 class TraceWriter {
@@ -65,6 +65,12 @@ class TraceWriter {
   // Writes the names added so far, so that an unfinished trace can be read; otherwise finish()
   // writes them. Fails with ExitCode::io.
   Result<> write_names() const;
+  // The files that the records say processes have mapped, by number; and what is found out about
+  // them until finish().
+  [[nodiscard]] const std::map<uint64_t, MappedFile>& mapped_files() const {
+    return names_.files();
+  }
+  void add_file(MappedFile file) { names_.add(std::move(file)); }
   // See NameLog::last().
   [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
 

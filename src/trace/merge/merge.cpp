@@ -62,7 +62,7 @@ bool Merger::drain(Run& run, uint64_t until, MergeSink& sink) {
     run.ts = next.ts();
     if (run.ts > until) return true;
     run.records = run.records.subspan(next.bytes().size());
-    if (next.id() == RECORD_STACK)
+    if (is_stack_record(next.id()))
       sink.on_stack(run.from, next);
     else
       sink.on_record(run.from, next);

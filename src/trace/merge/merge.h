@@ -33,9 +33,9 @@ class MergeSink {
   // `record` is valid during the call.
   virtual void on_record(const RecordOrigin& from, RecordView record) = 0;
   virtual void on_loss(const LossItem& loss) = 0;
-  // A record of a stack (struct rec_stack), valid during the call. It comes before the events of
-  // its CPU that need it, also before those of a window that it is not in, and may come more than
-  // once.
+  // A stack, or a mapping or file of its frames (is_stack_record()), valid during the call. It
+  // comes before the events of its CPU that need it, also before those of a window that it is not
+  // in, and may come more than once.
   virtual void on_stack(const RecordOrigin&, RecordView) {}
 };
 

@@ -138,13 +138,23 @@ void NameLog::add_command(CommandLine command) {
   }
 }
 
+void NameLog::add(MappedFile file) {
+  const auto known = files_.find(file.number);
+  if (known != files_.end()) {
+    if (file.build_id.empty()) file.build_id = std::move(known->second.build_id);
+    known->second = std::move(file);
+  } else if (files_.size() < kMaxMappedFiles && has_room(sizeof(file) + file.path.size())) {
+    files_.emplace(file.number, std::move(file));
+  }
+}
+
 std::vector<std::string> NameLog::problems() const {
   std::vector<std::string> problems;
   if (std::string lost = lost_.text(); !lost.empty()) problems.push_back(std::move(lost));
   if (others_missing_)
     problems.push_back(
-        fmt::format("paths of control groups and command lines are missing: there were more than "
-                    "{} MiB of them",
+        fmt::format("paths of control groups and of mapped files, and command lines, are missing: "
+                    "there were more than {} MiB of them",
                     limits_.other_bytes >> 20));
   return problems;
 }
@@ -189,6 +199,17 @@ std::string NameLog::commands_json() const {
     fmt::format_to(out, "{{\"read_ns\":{},\"pid\":{},\"start_ns\":{},{}{}{}}}", command.read_ns,
                    command.pid, command.start_ns, name_member("text", command.text),
                    command.cut ? ",\"cut\":true" : "", known_member("parent", command.parent));
+  });
+}
+
+std::string NameLog::files_json() const {
+  return list("files", files_, [](const auto& entry, auto out) {
+    const MappedFile& file = entry.second;
+    fmt::format_to(
+        out, "{{\"number\":\"0x{:x}\",{},\"device\":{},\"inode\":{},\"changed_ns\":{}{}{}{}}}",
+        file.number, name_member("path", file.path), file.device, file.inode, file.changed_ns,
+        file.build_id.empty() ? "" : fmt::format(",\"build_id\":\"{}\"", file.build_id),
+        file.deleted ? ",\"deleted\":true" : "", file.cut ? ",\"cut\":true" : "");
   });
 }
 

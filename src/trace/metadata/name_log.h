@@ -12,6 +12,7 @@
 #include "bpf/records.h"
 #include "trace/metadata/command_record.h"
 #include "trace/metadata/lost_names.h"
+#include "trace/metadata/mapped_file.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
@@ -25,7 +26,8 @@ class NameLog {
     static constexpr size_t kThreadIds = size_t{4} << 20;  // PID_MAX_LIMIT of the kernel
 
     size_t tasks = size_t{1} << 21;  // names; beyond, a thread has its first and its last one
-    size_t other_bytes = size_t{64} << 20;  // of control groups and command lines: the first ones
+    // Of control groups, command lines and mapped files: the first ones.
+    size_t other_bytes = size_t{64} << 20;
 
     // The most names that there can be: beyond `tasks`, each thread id has two of them.
     [[nodiscard]] constexpr size_t task_entries() const { return tasks + 2 * kThreadIds; }
@@ -37,6 +39,11 @@ class NameLog {
   // Adds metadata records, one after another; ignores other records.
   void add(std::span<const std::byte> records);
 
+  // Adds a mapped file, or what is known of it now. A build id that is known stays.
+  void add(MappedFile file);
+  // By number.
+  [[nodiscard]] const std::map<uint64_t, MappedFile>& files() const { return files_; }
+
   // The last reported name of each thread, their control groups and all caches: as metadata
   // records, for a trace that continues this one. Without command lines: they may have changed
   // since.
@@ -47,11 +54,13 @@ class NameLog {
   [[nodiscard]] const LostNames& lost() const { return lost_; }
   [[nodiscard]] std::vector<std::string> problems() const;
 
-  // The contents of tasks.json, caches.json, cgroups.json and commands.json, one entry per line.
+  // The contents of tasks.json, caches.json, cgroups.json, commands.json and files.json, one entry
+  // per line.
   [[nodiscard]] std::string tasks_json() const;
   [[nodiscard]] std::string caches_json() const;
   [[nodiscard]] std::string cgroups_json() const;
   [[nodiscard]] std::string commands_json() const;
+  [[nodiscard]] std::string files_json() const;
 
  private:
   void add_task(const rec_metadata_task& task);
@@ -66,7 +75,7 @@ class NameLog {
 
   Limits limits_;
   LostNames lost_;
-  size_t other_bytes_ = 0;  // of control groups and command lines
+  size_t other_bytes_ = 0;  // of control groups, command lines and mapped files
   bool others_missing_ = false;
   std::vector<rec_metadata_task> tasks_;
   std::unordered_map<uint32_t, Newest> newest_;         // by tid
@@ -74,6 +83,7 @@ class NameLog {
   std::map<uint64_t, rec_metadata_cgroup> cgroups_;     // by id
   // The last one of each process, by its id and start.
   std::map<std::pair<uint32_t, uint64_t>, CommandLine> commands_;
+  std::map<uint64_t, MappedFile> files_;
 };
 
 }  // namespace ktraced

@@ -61,10 +61,14 @@ constexpr uint16_t size_of(const record& header) {
   return header.size & static_cast<uint16_t>(~RECORD_CONTEXT);
 }
 
-// The event of a record, or RECORD_STACK: the highest bit of the word says that it has stacks.
+// The event of a record, or RECORD_STACK and so on: the highest bit of the word says that it has
+// stacks.
 constexpr uint16_t id_of(const record& header) {
   return header.id & static_cast<uint16_t>(~RECORD_HAS_STACKS);
 }
+
+// Is it the id of a stack, or of a mapping or file of its frames? These are no events.
+constexpr bool is_stack_record(uint16_t id) { return id >= RECORD_FILE && id <= RECORD_STACK; }
 
 // A view of a record; valid as long as the underlying bytes.
 class RecordView {
@@ -73,7 +77,7 @@ class RecordView {
     std::memcpy(&header_, data, sizeof(header_));
   }
   [[nodiscard]] uint64_t ts() const { return header_.ts; }
-  // The event, or RECORD_STACK.
+  // The event, or RECORD_STACK and so on.
   [[nodiscard]] uint16_t id() const { return id_of(header_); }
   [[nodiscard]] uint32_t tid() const { return header_.tid; }
   // Every value of the bits has a meaning.

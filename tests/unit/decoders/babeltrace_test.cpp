@@ -69,7 +69,23 @@ std::string location_text(const Field& field, RecordView record) {
 class Lines : public MergeSink {
  public:
   explicit Lines(const Schema& schema) : schema_(schema) {}
-  void on_record(const RecordOrigin& from, RecordView record) override {
+  void on_record(const RecordOrigin& from, RecordView record) override { add_event(from, record); }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    if (record.id() == RECORD_STACK)
+      add_stack(from, record);
+    else
+      add_event(from, record);
+  }
+  void on_loss(const LossItem& loss) override {
+    if (lost_.empty() || loss.cpu != last_loss_.cpu || loss.ts != last_loss_.ts) lost_.push_back(0);
+    lost_.back() += loss.count;
+    last_loss_ = loss;
+  }
+  std::string text_;
+  std::vector<uint64_t> lost_;  // at each place, all events together
+
+ private:
+  void add_event(const RecordOrigin& from, RecordView record) {
     const Event& event = *schema_.find(record.id());
     std::string fields;
     for (const Field& field : event.fields)
@@ -84,7 +100,7 @@ class Lines : public MergeSink {
                       record.stacks().kernel, record.stacks().user);
     add(from, event.name, fields, record);
   }
-  void on_stack(const RecordOrigin& from, RecordView record) override {
+  void add_stack(const RecordOrigin& from, RecordView record) {
     const Stack stack = stack_of(record).value();
     const bool kernel = stack.kind == StackKind::kernel;
     std::string frames;
@@ -93,20 +109,11 @@ class Lines : public MergeSink {
     add(from, "stack",
         fmt::format("{}, _frames_length = {}, kind = ( \"{}\" : container = {} ), "
                     "end = ( \"{}\" : container = {} ), frames = [{} ]",
-                    named_value(stack_record().fields.front(), record), stack.frames.size(),
-                    kernel ? "kernel" : "user", kernel ? 1 : 2, name_of(stack.end),
-                    static_cast<int>(stack.end), frames),
+                    named_value(schema_.find(RECORD_STACK)->fields.front(), record),
+                    stack.frames.size(), kernel ? "kernel" : "user", kernel ? 1 : 2,
+                    name_of(stack.end), static_cast<int>(stack.end), frames),
         record);
   }
-  void on_loss(const LossItem& loss) override {
-    if (lost_.empty() || loss.cpu != last_loss_.cpu || loss.ts != last_loss_.ts) lost_.push_back(0);
-    lost_.back() += loss.count;
-    last_loss_ = loss;
-  }
-  std::string text_;
-  std::vector<uint64_t> lost_;  // at each place, all events together
-
- private:
   void add(const RecordOrigin& from, const std::string& name, const std::string& fields,
            RecordView record) {
     text_ += fmt::format(
@@ -199,6 +206,10 @@ TEST_F(Babeltrace, ReadsEventsWithStacks) {
         StackSpec{.number = 5ULL << 61, .kind = STACK_USER, .end = STACK_UNREADABLE},
         StackSpec{.number = 7ULL << 61, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}}})
     records.push_back(at_next_time(stack_record_of(1, stack)));
+  records.push_back(at_next_time(test::mapping_record_of(
+      1, {.start = 0x1000, .end = 0x3000, .offset = 0x2000, .file = 9ULL << 60})));
+  for (size_t length = 1; length < 10; ++length)
+    records.push_back(at_next_time(test::file_record_of(1, 9ULL << 60, std::string(length, '/'))));
   for (const auto& [name, record] : sample_records(schema_, 3352)) {
     records.push_back(at_next_time(record));
     records.push_back(at_next_time(with_stacks(record, {.kernel = 1ULL << 63, .user = 0})));

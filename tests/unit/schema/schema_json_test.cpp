@@ -76,8 +76,11 @@ TEST(SchemaJson, HasNoStacksInSchemasOfBefore) {
 TEST(Schema, KnowsRecordsOfStacksAndListsNone) {
   const Schema schema = example();
   EXPECT_EQ(event_name(schema, RECORD_STACK), "stack");
+  EXPECT_EQ(event_name(schema, RECORD_MAPPING), "mapping");
+  EXPECT_EQ(event_name(schema, RECORD_FILE), "file");
+  EXPECT_EQ(schema.find(uint32_t{RECORD_FILE - 1}), nullptr);
   EXPECT_EQ(schema.find("stack"), nullptr);
-  for (const Event& event : schema.events()) EXPECT_NE(event.id, RECORD_STACK);
+  for (const Event& event : schema.events()) EXPECT_LT(event.id, RECORD_FILE);
 }
 
 // The schema of a trace comes from an untrusted source.

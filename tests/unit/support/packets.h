@@ -74,6 +74,39 @@ inline Bytes stack_record_of(uint64_t ts, const StackSpec& spec) {
   return bytes;
 }
 
+struct MappingSpec {
+  uint32_t tgid = 7;
+  uint64_t process_start = 1'000'000'000;
+  uint32_t image = 1;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;
+  uint64_t file = MAPPING_ANONYMOUS;
+};
+
+inline Bytes mapping_record_of(uint64_t ts, const MappingSpec& spec) {
+  return make_record(RECORD_MAPPING, ts, 7,
+                     rec_mapping{.process_start = spec.process_start,
+                                 .tgid = spec.tgid,
+                                 .image = spec.image,
+                                 .start = spec.start,
+                                 .end = spec.end,
+                                 .offset = spec.offset,
+                                 .file = spec.file});
+}
+
+// The path is followed by a NUL and zeros up to a multiple of 8.
+inline Bytes file_record_of(uint64_t ts, uint64_t number, std::string_view path,
+                            rec_file head = {}) {
+  head.number = number;
+  Bytes bytes = make_record(RECORD_FILE, ts, 7, head);
+  for (char c : path) bytes.push_back(static_cast<std::byte>(c));
+  bytes.resize((bytes.size() + 8) / 8 * 8);
+  const auto size = static_cast<u16>(bytes.size());
+  std::memcpy(&bytes[offsetof(record, size)], &size, sizeof(size));
+  return bytes;
+}
+
 template <size_t Size>
 void copy_text(std::string_view text, char (&field)[Size]) {
   std::memset(field, 0, Size);

@@ -134,6 +134,19 @@ TEST_F(RingAccountTest, AcceptsAnyNumberOfRecordsWithStacks) {
   }
 }
 
+TEST_F(RingAccountTest, CountsMappingsAndFilesOfStacks) {
+  CpuAccount empty{.cpu = 0, .events = {}};
+  written[RECORD_MAPPING] = 3;
+  written[RECORD_FILE] = 1;
+  constexpr uint64_t kBytes = 3 * sizeof(rec_mapping) + sizeof(rec_file) + 16;
+  EXPECT_TRUE(
+      balance(schema,
+              {.capacity = 8, .written = written, .written_bytes = kBytes, .found_bytes = 0}, empty)
+          .empty());
+  EXPECT_EQ(empty.events["mapping"], (EventAccount{.overwritten = 3}));
+  EXPECT_EQ(empty.events["file"], (EventAccount{.overwritten = 1}));
+}
+
 json config_with(std::vector<std::string> events, const char* state = "running") {
   return {{"events", std::move(events)}, {"state", state}};
 }

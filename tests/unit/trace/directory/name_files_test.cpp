@@ -108,5 +108,55 @@ TEST_F(NameFiles, AreReportedIfTheirControlGroupsAreDamaged) {
   EXPECT_NE(reader->damage()[0].message.find("cgroups.json"), std::string::npos);
 }
 
+// A trace without stacks has no such file.
+TEST_F(NameFiles, HaveTheMappedFilesOfStacks) {
+  constexpr uint64_t kNumber = uint64_t{1} << 63;
+  write();
+  EXPECT_FALSE(std::filesystem::exists(trace_ / kFilesFile));
+  EXPECT_TRUE(read_back(trace_).mapped_files().empty());
+
+  const std::filesystem::path path = directory_.path() / "stacks";
+  const rec_file head{.inode = 12, .changed = 1'700'000'000'123'456'789, .device = 0xfe00000};
+  const rec_file lost{.flags = FILE_DELETED | FILE_CUT};
+  const test::TraceSpec spec{
+      .schema = test::built_schema(),
+      .packets = {{.cpu = 0,
+                   .records = {test::file_record_of(1, kNumber | 1, "/a \"\xff\n", head),
+                               test::file_record_of(1, kNumber | 2, "b", lost)}}}};
+  auto writer = test::begin_trace(path, spec);
+  EXPECT_EQ(writer->mapped_files().size(), 2U);
+  MappedFile file = writer->mapped_files().at(kNumber | 1);
+  file.build_id = "0123456789abcdef";
+  writer->add_file(file);
+  test::check(writer->finish(test::manifest_of(*writer, spec), {}));
+  EXPECT_EQ(read_back(path).mapped_files(),
+            (std::vector<MappedFile>{
+                {.number = kNumber | 1,
+                 .path = "/a \"\xff\n",
+                 .inode = 12,
+                 .changed_ns = 1'700'000'000'123'456'789,
+                 .device = 0xfe00000,
+                 .build_id = "0123456789abcdef"},
+                {.number = kNumber | 2, .path = "b", .deleted = true, .cut = true}}));
+}
+
+TEST_F(NameFiles, AreReportedIfTheirMappedFilesAreDamaged) {
+  write();
+  const auto damage = [&](const char* members) {
+    test::write_file(
+        trace_ / kFilesFile,
+        fmt::format(R"({{"files":[{{"number":"0x8000000000000001","path":"/a","device":1,)"
+                    R"("inode":2{}}}]}})",
+                    members));
+    return TraceReader::open(trace_)->damage().size();
+  };
+  EXPECT_EQ(damage(R"(,"changed_ns":3)"), 0U);
+  EXPECT_EQ(damage(R"(,"changed_ns":3,"build_id":"00ff")"), 0U);
+  EXPECT_EQ(damage(""), 1U);
+  EXPECT_EQ(damage(R"(,"changed_ns":3,"build_id":"0")"), 1U);
+  EXPECT_EQ(damage(R"(,"changed_ns":3,"build_id":"../0")"), 1U);
+  EXPECT_EQ(damage(R"(,"changed_ns":3,"build_id":5)"), 1U);
+}
+
 }  // namespace
 }  // namespace ktraced

@@ -71,9 +71,11 @@ TEST_F(MergerTest, GivesStacksBeforeTheEventsThatNeedThem) {
   const auto event = [](uint64_t ts) {
     return test::with_stacks(bare_record(ts), {.kernel = 9, .user = 0});
   };
-  push({.cpu = 0, .records = {bare_record(1), stack(4), event(4)}});
+  const test::Bytes file = test::file_record_of(4, 5, "/bin/true");
+  const test::Bytes mapping = test::mapping_record_of(4, {.end = 1});
+  push({.cpu = 0, .records = {bare_record(1), file, mapping, stack(4), event(4)}});
   push({.cpu = 1, .records = {stack(4), event(4), event(5)}});
-  EXPECT_EQ(release(UINT64_MAX), "0:1 0:4s 0:4 1:4s 1:4 1:5");
+  EXPECT_EQ(release(UINT64_MAX), "0:1 0:4s 0:4s 0:4s 0:4 1:4s 1:4 1:5");
 }
 
 TEST_F(MergerTest, KeepsRecordsAfterTheWatermark) {
