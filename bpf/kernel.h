@@ -52,7 +52,29 @@ struct atomic {
 	int counter;
 };
 
+/* Members of the nodes of a maple tree, which has the mappings of a process. */
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
+	struct maple_tree mm_mt;
+	mm_context_t context;
+	unsigned long exec_vm; /* pages of executable mappings */
 	unsigned long arg_start, arg_end;
 };
 
@@ -68,8 +90,61 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct super_block {
+	u32 s_dev;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct qstr {
+	u32 len;
+	const unsigned char *name;
+};
+
+struct hlist_bl_node {
+	void *pprev;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct fs_struct {
+	struct path root;
+};
+
 struct file {
 	void *private_data;
+	struct inode *f_inode;
+	struct path f_path;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
 };
 
 struct fdtable {
@@ -111,6 +186,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct files_struct *files;
 	unsigned int flags;
+	struct fs_struct *fs;
+	u64 self_exec_id; /* programs that it and its ancestors have executed */
 };
 
 struct linux_binprm {

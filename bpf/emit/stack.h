@@ -11,6 +11,8 @@
 #define KTRACED_BPF_EMIT_STACK_H
 
 #include "../catcher.h"
+#include "stack_buffer.h"
+#include "vma.h"
 
 enum {
 	STACK_LEVELS = 4, /* programs of a CPU that nest: in a task, soft and hard interrupts, NMIs */
@@ -20,23 +22,18 @@ enum {
 	STACK_LENGTH_SHIFT = 8, /* what user_frames() returns: length << 8 | enum stack_end */
 };
 
-/* A record that is being made. */
-union stack_buffer {
-	struct record h;
-	struct rec_stack stack;
-	u8 bytes[RECORD_MAX];
-};
-
 /* Of a program while it records a hit. */
 enum {
 	BUFFER_EVENT,
 	BUFFER_KERNEL,
 	BUFFER_USER,
+	BUFFER_MAPPING, /* and file */
 	BUFFERS,
 };
 
 struct stack_buffers {
 	union stack_buffer of[BUFFERS];
+	struct mapping_scratch mappings;
 };
 
 /* Of a CPU; only programs use it. */
@@ -257,7 +254,7 @@ static __always_inline struct ring_state stream_state(u32 index)
 }
 
 /* Is the stack not in the ring, or soon overwritten there? Then it is to be written now, and is noted. */
-static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state ring)
+static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state ring, u32 fresh)
 {
 	struct stack_table *stacks = bpf_map_lookup_elem(&stack_tables, &table);
 	const u64 stamp_mask = (1 << STACK_STAMP_BITS) - 1;
@@ -269,14 +266,14 @@ static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state 
 	stamp = ring.written / unit & stamp_mask;
 	word = &stacks->words[key & (STACK_SLOTS - 1)];
 	old = *(volatile u64 *)word;
-	if (!((old ^ key) & ~stamp_mask) && ((stamp - old) & stamp_mask) < STACK_FRESH)
+	if (!((old ^ key) & ~stamp_mask) && ((stamp - old) & stamp_mask) < fresh)
 		return false;
 	*(volatile u64 *)word = (key & ~stamp_mask) | stamp;
 	return true;
 }
 
 /* Of these sessions, those whose rings lack the stack. */
-__noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots)
+__noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots, u32 fresh)
 {
 	u32 lacking = control.no_session;
 
@@ -292,7 +289,7 @@ __noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots)
 		} else {
 			ring = stream_state(table);
 		}
-		if (is_lacking(number, table, ring))
+		if (is_lacking(number, table, ring, fresh))
 			lacking |= bit;
 	}
 	return lacking;
@@ -340,7 +337,7 @@ static __always_inline void store_stack(union stack_buffer *buffer, const struct
 
 	if (!number)
 		return;
-	sessions = lacking_sessions(number, hit->sessions, hit->cpu, hit->slots);
+	sessions = lacking_sessions(number, hit->sessions, hit->cpu, hit->slots, STACK_FRESH);
 	if (!sessions)
 		return;
 	buffer->stack.number = number;
@@ -348,6 +345,8 @@ static __always_inline void store_stack(union stack_buffer *buffer, const struct
 	size = sizeof(struct rec_stack) + buffer->stack.length * sizeof(u64);
 	store_buffer(buffer, hit, RECORD_STACK, size + context, sessions);
 }
+
+#include "mapping.h"
 
 /* Takes the stacks of a hit, and stores those that its sessions lack. */
 static __always_inline struct stack_numbers take_stacks(u64 *ctx, struct stack_buffers *buffers,
@@ -366,6 +365,7 @@ static __always_inline struct stack_numbers take_stacks(u64 *ctx, struct stack_b
 	/* In an interrupt, the process has nothing to do with the hit. */
 	if (control.stacks.user && context <= CONTEXT_TASK) {
 		numbers.user = take_user_stack(&buffers->of[BUFFER_USER], current_task(), depth);
+		store_mappings(buffers, hit, numbers.user, context);
 		store_stack(&buffers->of[BUFFER_USER], hit, numbers.user, context);
 	}
 	return numbers;
