@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/files/host.h"
 #include "trace/metadata/event_records.h"
+#include "trace/symbols/build_ids.h"
 
 namespace ktraced {
 
@@ -102,6 +103,7 @@ Manifest Recorder::manifest(const std::string& reason) const {
 }
 
 Result<Manifest> Recorder::finish(const std::string& reason, RemoteSymbols::Call symbols) {
+  add_build_ids(BuildIds(), *writer_);
   Manifest finished = manifest(reason);
   auto done = writer_->finish(finished, resolve(writer_->code_addresses(), std::move(symbols)));
   if (!done) return propagate(done);

@@ -39,8 +39,9 @@ class Recorder {
   void set_missed(std::map<std::string, uint64_t> missed) { missed_ = std::move(missed); }
   // Hits that the session of the recording rejected, by event.
   void set_filtered(std::map<std::string, uint64_t> filtered) { filtered_ = std::move(filtered); }
-  // Fetches the symbols and renames the directory to its final name. `reason`: of the manifest,
-  // which is returned. Fails as TraceWriter::finish; the data then stays at unfinished().
+  // Fetches the symbols, reads the build ids of mapped files, and renames the directory to its
+  // final name. `reason`: of the manifest, which is returned. Fails as TraceWriter::finish; the
+  // data then stays at unfinished().
   Result<Manifest> finish(const std::string& reason, RemoteSymbols::Call symbols);
   // Leaves a recording that cannot be finished; returns its path.
   std::filesystem::path leave_unfinished() { return writer_->keep_unfinished(); }

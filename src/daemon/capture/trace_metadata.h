@@ -17,6 +17,7 @@
 #include "kernel/symbols/kernel_names.h"
 #include "trace/directory/manifest.h"
 #include "trace/packet/packet_builder.h"
+#include "trace/symbols/build_ids.h"
 
 namespace ktraced {
 
@@ -38,6 +39,8 @@ class TraceMetadata {
   [[nodiscard]] KernelNames::History names_since(uint64_t ns) const;
   // The command lines of all processes that live now. Thread-safe.
   [[nodiscard]] const CommandLines& commands() const { return commands_; }
+  // The build ids of mapped files. Thread-safe.
+  [[nodiscard]] const BuildIds& build_ids() const { return build_ids_; }
   // The first packets for a new reader of a session. `only_of`: command lines of this user only.
   // Main thread.
   [[nodiscard]] std::vector<PacketBytes> packets(uint32_t session,
@@ -54,6 +57,7 @@ class TraceMetadata {
   const Reconciler& configs_;
   const SessionLedger& ledger_;
   CommandLines commands_;
+  BuildIds build_ids_;
   Uuid uuid_;
   std::string kernel_release_;
 };

@@ -34,6 +34,7 @@ struct TraceFacts {
   std::function<uint64_t()> follow_lost;         // processes that could not be followed so far
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
+  std::function<void(TraceWriter&)> build_ids = nullptr;  // adds those of mapped files
   std::function<StreamAccount*()> account = nullptr;
   // Returns Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;

@@ -32,6 +32,8 @@ struct SnapshotJob {
   KernelNames::History names;
   // Metadata records that are asked for in the thread that writes; null: none.
   std::function<std::vector<std::byte>()> commands = nullptr;
+  // Adds the build ids of mapped files, in that thread; null: none.
+  std::function<void(TraceWriter&)> build_ids = nullptr;
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;

@@ -15,6 +15,7 @@
 #include "trace/directory/trace_directory.h"
 #include "trace/directory/trace_files.h"
 #include "trace/metadata/event_records.h"
+#include "trace/metadata/mapping_table.h"
 #include "trace/metadata/stack_table.h"
 
 namespace ktraced {
@@ -201,11 +202,18 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
     ++total_.records;
     ++account(record.id()).records;
     note_addresses(record);
-    if (auto mapped = file_of(record)) names_.add(std::move(*mapped));
+    note_file(record);
   });
   if (total_.records == before) return;
   if (file.account.first_ns == 0) file.account.first_ns = packet.header().timestamp_begin;
   file.account.last_ns = packet.header().timestamp_end;
+}
+
+void TraceWriter::note_file(const RecordView& record) {
+  if (auto file = file_of(record)) return names_.add(std::move(*file));
+  const auto mapping = mapping_of(record);
+  if (mapping && names_.files().contains(mapping->file))
+    file_processes_[mapping->file] = mapping->tgid;
 }
 
 // Most addresses repeat, so those checked recently are skipped.

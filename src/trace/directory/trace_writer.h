@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -71,6 +72,11 @@ class TraceWriter {
     return names_.files();
   }
   void add_file(MappedFile file) { names_.add(std::move(file)); }
+  // The process of the last mapping of a file; 0: not known.
+  [[nodiscard]] uint32_t process_of(uint64_t file) const {
+    const auto found = file_processes_.find(file);
+    return found == file_processes_.end() ? 0 : found->second;
+  }
   // See NameLog::last().
   [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
 
@@ -128,6 +134,7 @@ class TraceWriter {
   Result<> append(CpuFile& file, const PacketHeader& header, std::span<const std::byte> body);
   void count(CpuFile& file, const PacketView& packet);
   void note_stacks(const PacketView& packet);
+  void note_file(const RecordView& record);
   void note_addresses(const RecordView& record);
   void note_address(uint64_t address);
   Result<> sync();
@@ -145,6 +152,7 @@ class TraceWriter {
   std::vector<std::vector<uint32_t>> address_offsets_;
   std::map<uint32_t, CpuFile> files_;
   NameLog names_;
+  std::unordered_map<uint64_t, uint32_t> file_processes_;  // by number of the file
   std::set<uint64_t> code_addresses_;
   std::array<uint64_t, 4096> recent_addresses_{};  // already checked
   EventAccount total_;

@@ -127,6 +127,14 @@ TEST_F(SnapshotWriterTest, SaysThatCommandLinesAreMissing) {
               Contains("command lines of processes are missing: the daemon had no room for them"));
 }
 
+TEST_F(SnapshotWriterTest, AddsTheBuildIdsOfMappedFilesBeforeItEnds) {
+  fill(0, kSecond, 1);
+  uint64_t records = 0;
+  job.build_ids = [&](const TraceWriter& writer) { records = writer.total().records; };
+  EXPECT_EQ(written().total().records, 1U);
+  EXPECT_EQ(records, 1U) << "all records are there when the files are asked for";
+}
+
 TEST_F(SnapshotWriterTest, BeginsWithACpuThatWasPluggedInBeforeItHadARingAndHasOverwritten) {
   fill(0, kSecond, 1);
   fill(1, 3 * kSecond, kFits + 500);

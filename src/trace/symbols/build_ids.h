@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The build ids of the files that processes had mapped, for the metadata of traces.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "trace/directory/trace_writer.h"
+#include "trace/metadata/mapped_file.h"
+
+namespace ktraced {
+
+// The build id of a file, or empty: it has none, or the file of that inode and change time is not
+// found. It is looked for at its path, then, through the process that had mapped it (0: not known),
+// at its path there and among the files that this one has mapped now, also if they were deleted.
+// That takes a right to look into the process. Waits for file systems, perhaps for ever.
+[[nodiscard]] std::string read_build_id(const MappedFile& file, uint32_t process);
+
+// Reads each file once, in a thread of its own: any user can run a file that hangs when it is
+// opened. Thread-safe.
+class BuildIds {
+ public:
+  using Read = std::function<std::string(const MappedFile& file, uint32_t process)>;
+  struct Limits {
+    size_t known = 65536;  // files; then all are read again
+    size_t asked = 4096;   // files that are not read yet; others are left out
+    // Threads that hang and are left behind. Then no other files are read.
+    size_t hanging = 4;
+    std::chrono::milliseconds patience{1000};  // how long one file may take
+    std::chrono::milliseconds for_all{2000};   // how long wait() waits
+  };
+
+  BuildIds();
+  BuildIds(Read read, const Limits& limits);
+  BuildIds(const BuildIds&) = delete;
+  BuildIds& operator=(const BuildIds&) = delete;
+  // Does not wait for a file that hangs.
+  ~BuildIds();
+
+  // Reads the file if it is not known yet, and does not wait.
+  void ask(const MappedFile& file, uint32_t process) const;
+  // Waits until the files that were asked for are read, or it has taken too long.
+  void wait() const;
+  // The build id of a file by its number, empty if it has none or could not be read; nothing if it
+  // was not read.
+  [[nodiscard]] std::optional<std::string> find(uint64_t number) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// Adds the build ids of all mapped files to a trace, before it is finished. Waits for them.
+void add_build_ids(const BuildIds& ids, TraceWriter& writer);
+
+}  // namespace ktraced

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/symbols/build_ids.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "trace/directory/trace_reader.h"
+#include "trace/symbols/elf_file.h"
+#include "unit/support/schema.h"
+#include "unit/support/trace_directory.h"
+
+namespace ktraced {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kNumber = uint64_t{1} << 63;
+
+// What the programs would record of a file.
+MappedFile recorded(const fs::path& path) {
+  struct stat status{};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return {.number = kNumber | status.st_ino,
+          .path = path.string(),
+          .inode = status.st_ino,
+          .changed_ns = static_cast<uint64_t>(status.st_ctim.tv_sec) * 1'000'000'000 +
+                        static_cast<uint64_t>(status.st_ctim.tv_nsec)};
+}
+
+fs::path this_program() { return fs::read_symlink("/proc/self/exe"); }
+
+std::string id_of_this_program() {
+  auto elf = ElfFile::open(this_program());
+  EXPECT_TRUE(elf);
+  return elf->build_id();
+}
+
+TEST(ReadBuildId, FindsTheFileAtItsPath) {
+  EXPECT_FALSE(id_of_this_program().empty());
+  EXPECT_EQ(read_build_id(recorded(this_program()), 0), id_of_this_program());
+}
+
+TEST(ReadBuildId, RefusesAFileThatHasReplacedIt) {
+  MappedFile file = recorded(this_program());
+  file.inode += 1;
+  EXPECT_EQ(read_build_id(file, 0), "");
+  file = recorded(this_program());
+  file.changed_ns -= 1;
+  EXPECT_EQ(read_build_id(file, 0), "");
+  EXPECT_EQ(read_build_id(file, static_cast<uint32_t>(::getpid())), "");
+}
+
+TEST(ReadBuildId, IsEmptyForOtherFiles) {
+  const test::TempDirectory directory;
+  test::write_file(directory.path() / "text", "#!/bin/sh\n");
+  EXPECT_EQ(read_build_id(recorded(directory.path() / "text"), 0), "");
+  EXPECT_EQ(read_build_id({.path = "/"}, 0), "");
+  EXPECT_EQ(read_build_id({.path = directory.path() / "missing"}, 0), "");
+  EXPECT_EQ(read_build_id({}, 0), "");
+}
+
+// That takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+bool may_open_mapped_files() {
+  for (const auto& entry : fs::directory_iterator("/proc/self/map_files"))
+    if (const Fd file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC)); file) return true;
+  return false;
+}
+
+TEST(ReadBuildId, FindsADeletedFileThroughTheProcessThatHasMappedIt) {
+  const test::TempDirectory directory;
+  const fs::path copy = directory.path() / "copy";
+  fs::copy_file(this_program(), copy);
+  const Fd fd(::open(copy.c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr size_t kSize = 4096;
+  void* mapped = ::mmap(nullptr, kSize, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  fs::remove(copy);
+  MappedFile file = recorded(fmt::format("/proc/self/fd/{}", fd.get()));
+  file.path = copy.string();
+  file.deleted = true;
+  const std::string id = read_build_id(file, static_cast<uint32_t>(::getpid()));
+  ::munmap(mapped, kSize);
+  if (!may_open_mapped_files()) GTEST_SKIP() << "without the right to open mapped files";
+  EXPECT_EQ(id, id_of_this_program());
+}
+
+// Reads that end when the test says so.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+};
+
+TEST(BuildIds, ReadsEachFileOnce) {
+  std::atomic<int> reads = 0;
+  const BuildIds ids(
+      [&](const MappedFile& file, uint32_t process) {
+        ++reads;
+        return fmt::format("{}-{}", file.inode, process);
+      },
+      {});
+  EXPECT_FALSE(ids.find(kNumber | 1));
+  ids.wait();
+  for (int i = 0; i < 3; ++i) {
+    ids.ask({.number = kNumber | 1, .inode = 5}, 7);
+    ids.ask({.number = kNumber | 2, .inode = 6}, 8);
+    ids.wait();
+  }
+  EXPECT_EQ(ids.find(kNumber | 1), "5-7");
+  EXPECT_EQ(ids.find(kNumber | 2), "6-8");
+  EXPECT_EQ(reads, 2);
+}
+
+TEST(BuildIds, GoOnWithoutAFileThatHangs) {
+  const auto gate = std::make_shared<Gate>();
+  const BuildIds ids(
+      [gate](const MappedFile& file, uint32_t) {
+        if (file.path == "hangs") gate->pass();
+        return std::string("id");
+      },
+      {.hanging = 2,
+       .patience = std::chrono::milliseconds(1),
+       .for_all = std::chrono::seconds(60)});
+  ids.ask({.number = kNumber | 1, .path = "hangs"}, 0);
+  ids.ask({.number = kNumber | 2}, 0);
+  ids.wait();
+  EXPECT_FALSE(ids.find(kNumber | 1));
+  while (!ids.find(kNumber | 2)) std::this_thread::yield();
+  EXPECT_EQ(ids.find(kNumber | 2), "id");
+  // Beyond the limit nothing else is read, and nobody waits.
+  for (uint64_t i = 3; i < 6; ++i) ids.ask({.number = kNumber | i, .path = "hangs"}, 0);
+  ids.ask({.number = kNumber | 6}, 0);
+  ids.wait();
+  EXPECT_FALSE(ids.find(kNumber | 6));
+  gate->open();
+}
+
+TEST(BuildIds, AreInTheTrace) {
+  const test::TempDirectory directory;
+  const fs::path path = directory.path() / "trace";
+  const test::TraceSpec spec{
+      .schema = test::built_schema(),
+      .packets = {
+          {.cpu = 0,
+           .records = {test::file_record_of(1, kNumber | 1, "/a"),
+                       test::mapping_record_of(1, {.tgid = 9, .end = 1, .file = kNumber | 1}),
+                       test::file_record_of(1, kNumber | 2, "/b")}}}};
+  auto writer = test::begin_trace(path, spec);
+  const BuildIds ids(
+      [](const MappedFile& file, uint32_t process) {
+        return file.path == "/a" && process == 9 ? std::string("0a1b") : std::string();
+      },
+      {});
+  add_build_ids(ids, *writer);
+  test::check(writer->finish(test::manifest_of(*writer, spec), {}));
+  auto reader = TraceReader::open(path);
+  ASSERT_TRUE(reader);
+  ASSERT_EQ(reader->mapped_files().size(), 2U);
+  EXPECT_EQ(reader->mapped_files()[0].build_id, "0a1b");
+  EXPECT_EQ(reader->mapped_files()[1].build_id, "");
+}
+
+}  // namespace
+}  // namespace ktraced
