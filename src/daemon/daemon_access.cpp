@@ -8,7 +8,8 @@ namespace {
 ReaderRules reader_rules(const Config& config, const std::optional<gid_t>& readers) {
   return {.real_addresses = config.control.addresses == "real" || kernel_shows_addresses(),
           .own_only = config.control.readers_see == "own",
-          .have_group = readers.has_value()};
+          .have_group = readers.has_value(),
+          .real_user_addresses = config.control.addresses == "real"};
 }
 
 }  // namespace
@@ -49,6 +50,10 @@ void Daemon::end_readers(const ReaderRules& rules) {
     else if (!rules.real_addresses && owner.real_addresses)
       control.finish(session.number,
                      "kernel addresses are hidden from readers now: begin again to get pseudonyms");
+    else if (!rules.own_only && !rules.real_user_addresses && owner.real_user_addresses &&
+             !owner.own_only)
+      control.finish(session.number,
+                     "user addresses are hidden from readers now: begin again to get pseudonyms");
   }
 }
 

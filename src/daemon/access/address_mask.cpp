@@ -73,8 +73,9 @@ void mask_text(const Field& field, std::span<std::byte> bytes) {
 
 }  // namespace
 
-AddressMask::AddressMask(const AddressPseudonyms& pseudonyms, const Schema& schema)
-    : pseudonyms_(pseudonyms), plans_(EVENT_ID_MAX) {
+AddressMask::AddressMask(const AddressPseudonyms& pseudonyms, const Schema& schema,
+                         HiddenAddresses hidden)
+    : pseudonyms_(pseudonyms), hidden_(hidden), user_addresses_(pseudonyms), plans_(EVENT_ID_MAX) {
   for (const Event& event : schema.events()) {
     schema_.add(event);
     learn(event);
@@ -146,12 +147,13 @@ void AddressMask::mask_number(std::span<std::byte> record, size_t at) const {
   std::memcpy(record.data() + at, &number, kWord);
 }
 
-// User stacks have no kernel addresses.
 void AddressMask::mask_stack(std::span<std::byte> record) {
   constexpr size_t kFrames = sizeof(rec_stack);
   if (record.size() < kFrames) return;
-  if (record[offsetof(rec_stack, kind)] == std::byte{STACK_USER}) return;
+  const bool user = record[offsetof(rec_stack, kind)] == std::byte{STACK_USER};
+  if (!(user ? hidden_.user : hidden_.kernel)) return;
   mask_number(record, offsetof(rec_stack, number));
+  if (user) return user_addresses_.mask_frames(record);
   for (size_t at = kFrames; at + kWord <= record.size(); at += kWord)
     mask_word(record, at, std::nullopt);
 }
@@ -159,10 +161,14 @@ void AddressMask::mask_stack(std::span<std::byte> record) {
 void AddressMask::mask_event(std::span<std::byte> record) {
   const RecordView view(record.data());
   if (view.id() == RECORD_STACK) return mask_stack(record);
+  if (view.id() == RECORD_MAPPING && hidden_.user) user_addresses_.mask_mapping(record);
   if (is_stack_record(view.id())) return;
   const size_t numbers = view.has_stacks() ? sizeof(stack_numbers) : 0;
-  mask_fields(view.id(), record.first(record.size() - numbers));
-  if (numbers != 0) mask_number(record, record.size() - numbers + offsetof(stack_numbers, kernel));
+  const size_t end = record.size() - numbers;
+  if (hidden_.kernel) mask_fields(view.id(), record.first(end));
+  if (numbers == 0) return;
+  if (hidden_.kernel) mask_number(record, end + offsetof(stack_numbers, kernel));
+  if (hidden_.user) mask_number(record, end + offsetof(stack_numbers, user));
 }
 
 // The payload of an event without a definition could be anything. There is no such event.
@@ -181,6 +187,7 @@ void AddressMask::mask_fields(uint16_t id, std::span<std::byte> record) {
 }
 
 void AddressMask::mask_metadata(std::span<std::byte> record) {
+  if (!hidden_.kernel) return;
   const RecordView view(record.data());
   if (view.id() == METADATA_slab_cache)
     mask_word(record, offsetof(rec_metadata_slab_cache, cache), std::nullopt);

@@ -12,22 +12,32 @@
 #include <vector>
 
 #include "daemon/access/pseudonyms.h"
+#include "daemon/access/user_addresses.h"
 #include "schema/schema.h"
 #include "trace/packet/packet.h"
 
 namespace ktraced {
 
-// Masks the kernel addresses in the packets of one stream or trace. Belongs to one thread at a
-// time.
+// What a reader gets pseudonyms of.
+struct HiddenAddresses {
+  bool kernel = true;
+  bool user = true;  // in stacks: see UserAddresses
+
+  [[nodiscard]] bool any() const { return kernel || user; }
+};
+
+// Masks the kernel addresses in the packets of one stream or trace, and user addresses in stacks.
+// Belongs to one thread at a time.
 //
 // Addresses in built-in events, in kernel stacks, in names of slab caches, and those that the
 // kernel itself puts into dynamic events get pseudonyms that are equal everywhere, and so do the
-// numbers of kernel stacks. Any other value of 8 bytes in a dynamic event that is a kernel address,
+// numbers of stacks. Any other value of 8 bytes in a dynamic event that is a kernel address,
 // whatever its type, gets an opaque pseudonym: a process may have chosen it.
 class AddressMask {
  public:
   // `schema` may lack dynamic events that metadata records will define.
-  AddressMask(const AddressPseudonyms& pseudonyms, const Schema& schema);
+  AddressMask(const AddressPseudonyms& pseudonyms, const Schema& schema,
+              HiddenAddresses hidden = {});
 
   // A masked copy of a packet. Metadata packets may define events.
   [[nodiscard]] PacketBytes masked(const PacketBytes& packet) { return masked(*packet); }
@@ -36,7 +46,11 @@ class AddressMask {
   // A masked copy of metadata records, one after another.
   [[nodiscard]] std::vector<std::byte> masked_metadata(std::span<const std::byte> records);
 
-  [[nodiscard]] const AddressPseudonyms& pseudonyms() const { return pseudonyms_; }
+  [[nodiscard]] bool hides_kernel() const { return hidden_.kernel; }
+  // The kernel address behind one in masked records; 0: it is not known.
+  [[nodiscard]] uint64_t kernel_address(uint64_t shown) const {
+    return hidden_.kernel ? pseudonyms_.reveal(shown).value_or(0) : shown;
+  }
 
  private:
   enum class Kind : uint8_t { trusted, opaque, bytes, text };
@@ -70,6 +84,8 @@ class AddressMask {
   [[nodiscard]] uint64_t hide(uint64_t value);
 
   AddressPseudonyms pseudonyms_;
+  HiddenAddresses hidden_;
+  UserAddresses user_addresses_;
   Schema schema_;
   std::vector<std::optional<Plan>> plans_;  // by event id
   std::array<Recent, 4096> recent_{};

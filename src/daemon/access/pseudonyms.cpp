@@ -103,6 +103,12 @@ uint64_t AddressPseudonyms::hide_number(uint64_t number) const {
   return number == 0 ? 0 : keyed_hash({~key_[0], key_[1]}, number) | kNotZero;
 }
 
+// Of a page in 56 bits, so that hardly ever two mappings overlap.
+uint64_t AddressPseudonyms::hide_mapping(uint64_t start) const {
+  constexpr uint64_t kPages = 0x00ff'ffff'ffff'f000;
+  return keyed_hash({key_[0], ~key_[1]}, start) & kPages;
+}
+
 std::optional<uint64_t> AddressPseudonyms::reveal(uint64_t pseudonym) const {
   const auto kind = static_cast<PseudonymOf>(pseudonym >> 56);
   if (kind != PseudonymOf::code && kind != PseudonymOf::data) return std::nullopt;

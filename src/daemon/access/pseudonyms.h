@@ -37,9 +37,12 @@ class AddressPseudonyms {
   // An opaque pseudonym, for values that a process may have chosen. With another `place`, the same
   // value gets another pseudonym.
   [[nodiscard]] uint64_t hide_opaque(uint64_t value, uint32_t place) const;
-  // A pseudonym of the number of a kernel stack: who tries all possible addresses could find them
-  // by the number. Equal numbers get equal pseudonyms. 0, no stack, stays.
+  // A pseudonym of the number of a stack: who tries all possible addresses could find them by the
+  // number. Equal numbers get equal pseudonyms. 0, no stack, stays.
   [[nodiscard]] uint64_t hide_number(uint64_t number) const;
+  // A pseudonym of the address at which a process has mapped something: the first address of a
+  // page, and below those of the kernel.
+  [[nodiscard]] uint64_t hide_mapping(uint64_t start) const;
   // The address behind a result of hide(); nothing for any other value, also for an address.
   [[nodiscard]] std::optional<uint64_t> reveal(uint64_t pseudonym) const;
 

@@ -44,8 +44,9 @@ bool kernel_shows_addresses(const std::filesystem::path& settings) {
 
 std::shared_ptr<AddressMask> ReaderAccess::mask_for_trace(const Schema& schema) const {
   const ReaderRules rules = this->rules();
-  if (rules.real_addresses || !rules.may_open_traces()) return nullptr;
-  return std::make_shared<AddressMask>(pseudonyms_, schema);
+  const HiddenAddresses hidden{.kernel = !rules.real_addresses, .user = !rules.real_user_addresses};
+  if (!hidden.any() || !rules.may_open_traces()) return nullptr;
+  return std::make_shared<AddressMask>(pseudonyms_, schema, hidden);
 }
 
 // The kernel resets two settings of a process with another group: whether it leaves core dumps, and

@@ -25,6 +25,8 @@ struct alignas(uint32_t) ReaderRules {
   bool real_addresses = false;  // readers see kernel addresses; otherwise pseudonyms
   bool own_only = false;        // readers see events of their own processes only
   bool have_group = false;      // there is a group of readers
+  // Readers see user addresses in stacks of other users' processes; otherwise pseudonyms.
+  bool real_user_addresses = false;
 
   bool operator==(const ReaderRules&) const = default;
   // Members of the group can open the traces on disk.
@@ -41,7 +43,7 @@ class ReaderAccess {
   [[nodiscard]] ReaderRules rules() const { return rules_.load(); }
   [[nodiscard]] const AddressPseudonyms& pseudonyms() const { return pseudonyms_; }
 
-  // The mask for a new trace on disk; null: it gets real addresses.
+  // The mask for a new trace on disk; null: it gets all addresses.
   [[nodiscard]] std::shared_ptr<AddressMask> mask_for_trace(const Schema& schema) const;
 
  private:

@@ -11,6 +11,11 @@ bool hides_addresses(const ReaderAccess& access, const Peer& peer) {
   return peer.role != Role::admin && !access.rules().real_addresses;
 }
 
+bool hides_user_addresses(const ReaderAccess& access, const Peer& peer) {
+  const ReaderRules rules = access.rules();
+  return peer.role != Role::admin && !rules.own_only && !rules.real_user_addresses;
+}
+
 bool is_confined(const ReaderAccess& access, const Peer& peer) {
   return peer.role != Role::admin && access.rules().own_only;
 }

@@ -13,6 +13,8 @@ namespace ktraced {
 
 // True if it gets pseudonyms in place of kernel addresses.
 [[nodiscard]] bool hides_addresses(const ReaderAccess& access, const Peer& peer);
+// True if it gets pseudonyms in place of user addresses in stacks: some may be of other users.
+[[nodiscard]] bool hides_user_addresses(const ReaderAccess& access, const Peer& peer);
 // True if it gets events of its own processes only.
 [[nodiscard]] bool is_confined(const ReaderAccess& access, const Peer& peer);
 

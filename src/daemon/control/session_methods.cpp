@@ -131,6 +131,7 @@ Result<> check_strings(const StreamRequest& request, ChosenEvents& chosen) {
 Result<> confine(const ReaderAccess& access, StreamRequest& request) {
   SessionOwner& owner = request.session.owner;
   owner.real_addresses = !hides_addresses(access, request.peer);
+  owner.real_user_addresses = !hides_user_addresses(access, request.peer);
   owner.own_only = is_confined(access, request.peer);
   if (!owner.own_only) return {};
   for (const std::string& name : request.events)
@@ -190,14 +191,20 @@ json description(const TracerParts& tracer, const Session& session) {
           {"kernel", tracer.metadata.kernel_release()}};
 }
 
-// Rewrites the packets of a session whose client gets no addresses, in the thread that publishes.
+HiddenAddresses hidden_from(const SessionOwner& owner) {
+  return {.kernel = !owner.real_addresses, .user = !owner.real_user_addresses};
+}
+
+// Rewrites the packets of a session whose client does not get all addresses, in the thread that
+// publishes.
 SessionControl::Publish publisher(const MethodTargets& t, const SessionOwner& owner,
                                   uint32_t session) {
-  if (owner.real_addresses)
+  if (owner.gets_all_addresses())
     return [&subscribers = t.subscribers, session](std::span<const PacketBytes> batch, bool last) {
       return subscribers.publish(session, batch, last);
     };
-  const auto mask = std::make_shared<AddressMask>(t.access.pseudonyms(), t.tracer.schema);
+  const auto mask =
+      std::make_shared<AddressMask>(t.access.pseudonyms(), t.tracer.schema, hidden_from(owner));
   return
       [&subscribers = t.subscribers, session, mask](std::span<const PacketBytes> batch, bool last) {
         return subscribers.publish(session, mask->masked(batch), last);
@@ -208,8 +215,8 @@ std::vector<PacketBytes> first_packets(const MethodTargets& t, const Session& se
   const auto& owner = session.owner;
   auto packets = t.tracer.metadata.packets(
       session.number, owner.own_only ? std::optional(owner.uid) : std::nullopt);
-  if (session.owner.real_addresses) return packets;
-  return AddressMask(t.access.pseudonyms(), {}).masked(packets);
+  if (owner.gets_all_addresses()) return packets;
+  return AddressMask(t.access.pseudonyms(), {}, hidden_from(owner)).masked(packets);
 }
 
 void add_subscriber(const MethodTargets& t, const SessionControl::Open& session, Fd connection,

@@ -100,7 +100,7 @@ void TraceSeries::note_changes() {
 }
 
 nlohmann::json TraceSeries::shown(const nlohmann::json& config) const {
-  return mask_ ? without_addresses(config) : config;
+  return mask_ && mask_->hides_kernel() ? without_addresses(config) : config;
 }
 
 Result<> TraceSeries::begin_trace(uint32_t max_files) {
@@ -110,7 +110,8 @@ Result<> TraceSeries::begin_trace(uint32_t max_files) {
   if (auto room = store_.check_room(0); !room) return room;
   manifest_ = facts_.manifest();
   mask_ = facts_.mask ? facts_.mask(manifest_.schema) : nullptr;
-  if (mask_) manifest_.schema = without_addresses(std::move(manifest_.schema));
+  if (mask_ && mask_->hides_kernel())
+    manifest_.schema = without_addresses(std::move(manifest_.schema));
   manifest_.config = shown(*current_config_);
   manifest_.kind = TraceKind::recording;
   manifest_.name = trace_name("stream", manifest_.taken_realtime_ns,
@@ -279,7 +280,7 @@ Manifest TraceSeries::manifest() const {
 std::map<uint64_t, std::string> TraceSeries::symbols() const {
   std::map<uint64_t, std::string> names;
   for (uint64_t shown : writer_->code_addresses()) {
-    const uint64_t address = mask_ ? mask_->pseudonyms().reveal(shown).value_or(0) : shown;
+    const uint64_t address = mask_ ? mask_->kernel_address(shown) : shown;
     if (auto name = facts_.symbol(address)) names.emplace(shown, std::move(*name));
   }
   return names;

@@ -20,9 +20,12 @@ namespace ktraced {
 struct SessionOwner {
   pid_t pid = 0;  // 0: the daemon itself
   uid_t uid = 0;
-  bool only_reads = false;     // not an administrator's
-  bool own_only = false;       // records events of processes of `uid` only
-  bool real_addresses = true;  // gets kernel addresses, not pseudonyms
+  bool only_reads = false;          // not an administrator's
+  bool own_only = false;            // records events of processes of `uid` only
+  bool real_addresses = true;       // gets kernel addresses, not pseudonyms
+  bool real_user_addresses = true;  // the same of user addresses in stacks
+
+  [[nodiscard]] bool gets_all_addresses() const { return real_addresses && real_user_addresses; }
 
   // False for root and the daemon's uid.
   [[nodiscard]] bool is_ordinary_user() const { return uid != 0 && uid != ::geteuid(); }

@@ -203,7 +203,7 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
                                         const AddressMask* mask, KernelSymbols& symbols) {
   std::map<uint64_t, std::string> names;
   for (uint64_t shown : addresses) {
-    const uint64_t address = mask ? mask->pseudonyms().reveal(shown).value_or(0) : shown;
+    const uint64_t address = mask ? mask->kernel_address(shown) : shown;
     if (auto name = symbols.resolve(address)) names.emplace(shown, std::move(*name));
   }
   return names;

@@ -205,7 +205,7 @@ LostByCpu Snapshots::unrecorded() const {
 // Readers may open the snapshot.
 void Snapshots::mask(SnapshotJob& job) const {
   job.mask = access_.mask_for_trace(job.manifest.schema);
-  if (!job.mask) return;
+  if (!job.mask || !job.mask->hides_kernel()) return;
   job.manifest.schema = without_addresses(std::move(job.manifest.schema));
   job.manifest.config = without_addresses(job.manifest.config);
   job.names.records = job.mask->masked_metadata(job.names.records);

@@ -127,8 +127,8 @@ TEST_F(AddressMaskTest, ReplacesTheFramesOfKernelStacksAndTheirNumbers) {
   EXPECT_NE(kernel[0], kNumber);
   EXPECT_EQ(kernel[2], pseudonyms_.hide(kMaskedCode));
   EXPECT_EQ(kernel[3], kUserFrame);
-  EXPECT_EQ(user[0], kNumber);
-  EXPECT_EQ(user[3], kUserFrame);
+  EXPECT_EQ(user[0], kernel[0]);
+  EXPECT_EQ(user[3], 0U) << "where the frame is, is not known";
 
   const auto event =
       masked_words(test::with_stacks(words_record(kBuiltIn, {kMaskedCode, kMaskedData, 0, 0, 7}),
@@ -136,16 +136,86 @@ TEST_F(AddressMaskTest, ReplacesTheFramesOfKernelStacksAndTheirNumbers) {
   EXPECT_EQ(event[0], pseudonyms_.hide(kMaskedCode));
   EXPECT_EQ(event[4], 7U);
   EXPECT_EQ(event[5], kernel[0]) << "the event has the number of its stack";
-  EXPECT_EQ(event[6], kNumber);
+  EXPECT_EQ(event[6], user[0]);
   const auto without =
       masked_words(test::with_stacks(words_record(kBuiltIn, {0, 0, 0, 0, 0}), {0, kNumber}));
   EXPECT_EQ(without[5], 0U);
+}
+
+rec_mapping mapping_of_words(const std::vector<uint64_t>& words) {
+  rec_mapping mapping{};
+  std::memcpy(reinterpret_cast<std::byte*>(&mapping) + sizeof(record), words.data(),
+              sizeof(mapping) - sizeof(record));
+  return mapping;
+}
+
+TEST_F(AddressMaskTest, MovesMappingsAndTheFramesInThem) {
+  constexpr uint64_t kStart = 0x7f0000026000, kEnd = 0x7f000017c000, kOther = 0x55a000001000;
+  const test::MappingSpec spec{
+      .start = kStart, .end = kEnd, .offset = 0x26000, .file = uint64_t{1} << 63};
+  const auto mapping = mapping_of_words(masked_words(test::mapping_record_of(1, spec)));
+  EXPECT_NE(mapping.start, kStart);
+  EXPECT_EQ(mapping.start % 4096, 0U);
+  EXPECT_EQ(mapping.end - mapping.start, kEnd - kStart);
+  EXPECT_EQ(mapping.offset, spec.offset);
+  EXPECT_EQ(mapping.file, spec.file);
+
+  // A return address may be behind the end of its mapping, and the first frame may not.
+  const auto stack = masked_words(test::stack_record_of(
+      1, {.number = 9, .kind = STACK_USER, .frames = {kStart, kEnd, kStart + 5, kOther}}));
+  EXPECT_EQ(stack[2], mapping.start);
+  EXPECT_EQ(stack[3], mapping.end);
+  EXPECT_EQ(stack[4], mapping.start + 5);
+  EXPECT_EQ(stack[5], 0U);
+  const auto first =
+      masked_words(test::stack_record_of(1, {.number = 9, .kind = STACK_USER, .frames = {kEnd}}));
+  EXPECT_EQ(first[2], 0U);
+
+  // Two mappings overlap: the last one counts.
+  const auto later = mapping_of_words(masked_words(
+      test::mapping_record_of(2, {.tgid = 8, .start = kStart + 0x1000, .end = kEnd + 0x1000})));
+  EXPECT_EQ(masked_words(test::stack_record_of(
+                2, {.number = 9, .kind = STACK_USER, .frames = {kStart + 0x1001}}))[2],
+            later.start + 1);
+}
+
+TEST_F(AddressMaskTest, HidesWhatItIsAskedTo) {
+  const Bytes event =
+      test::with_stacks(words_record(kBuiltIn, {kMaskedCode, kMaskedData, 0, 0, 7}), {5, 6});
+  const Bytes mapping = test::mapping_record_of(1, {.start = 0x1000, .end = 0x2000});
+  mask_.emplace(pseudonyms_, Schema(), HiddenAddresses{.kernel = false, .user = true});
+  auto words = masked_words(event);
+  EXPECT_EQ(words[0], kMaskedCode) << "also of an event that it does not know";
+  EXPECT_EQ(words[5], 5U);
+  EXPECT_NE(words[6], 6U);
+  EXPECT_NE(mapping_of_words(masked_words(mapping)).start, 0x1000U);
+  EXPECT_FALSE(mask_->hides_kernel());
+  EXPECT_EQ(mask_->kernel_address(kMaskedCode), kMaskedCode);
+
+  Schema schema;
+  schema.add(built_in_event());
+  mask_.emplace(pseudonyms_, schema, HiddenAddresses{.kernel = true, .user = false});
+  words = masked_words(event);
+  EXPECT_EQ(words[0], pseudonyms_.hide(kMaskedCode));
+  EXPECT_NE(words[5], 5U);
+  EXPECT_EQ(words[6], 6U);
+  EXPECT_EQ(mapping_of_words(masked_words(mapping)).start, 0x1000U);
+  EXPECT_EQ(mask_->kernel_address(pseudonyms_.hide(kMaskedCode)), kMaskedCode);
+  EXPECT_EQ(mask_->kernel_address(kMaskedCode), 0U);
+}
+
+TEST_F(AddressMaskTest, LeavesFilesOfStacks) {
+  const Bytes file = test::file_record_of(1, uint64_t{1} << 63, "/usr/bin/true");
+  const auto words = masked_words(file);
+  EXPECT_EQ(std::memcmp(words.data(), file.data() + 16, file.size() - 16), 0);
 }
 
 TEST_F(AddressMaskTest, AcceptsStacksThatAreCut) {
   for (size_t length = 0; length < 5; ++length) {
     Bytes stack = words_record(RECORD_STACK, std::vector<uint64_t>(length, kMaskedData));
     EXPECT_EQ(masked_words(stack).size(), length);
+    const Bytes mapping = words_record(RECORD_MAPPING, std::vector<uint64_t>(length, 1));
+    EXPECT_EQ(masked_words(mapping), std::vector<uint64_t>(length, 1));
   }
 }
 

@@ -42,7 +42,9 @@ TEST(ReaderAccess, MasksTracesThatReadersMayOpenButNotSee) {
   };
   EXPECT_TRUE(masks({.have_group = true}));
   EXPECT_FALSE(masks({.have_group = false}));
-  EXPECT_FALSE(masks({.real_addresses = true, .have_group = true}));
+  EXPECT_TRUE(masks({.real_addresses = true, .have_group = true})) << "user addresses";
+  EXPECT_TRUE(masks({.have_group = true, .real_user_addresses = true}));
+  EXPECT_FALSE(masks({.real_addresses = true, .have_group = true, .real_user_addresses = true}));
   EXPECT_FALSE(masks({.own_only = true, .have_group = true}));
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Replaces user addresses in records of stacks by pseudonyms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "daemon/access/pseudonyms.h"
+
+namespace ktraced {
+
+// Where a process has its code, and its stacks, defeats the randomization of addresses. So each
+// mapping is moved as a whole, to the same place for all processes that have it at the same
+// address, and frames move with it: readers find the same files and offsets as without this. A
+// frame that is in no known mapping becomes 0. Belongs to one thread at a time.
+class UserAddresses {
+ public:
+  static constexpr size_t kMaxMappings = 65536;
+
+  explicit UserAddresses(const AddressPseudonyms& pseudonyms) : pseudonyms_(pseudonyms) {}
+
+  // Notes a mapping (struct rec_mapping), and moves it.
+  void mask_mapping(std::span<std::byte> record);
+  // Moves the frames of a user stack (struct rec_stack). Its mappings have come before, as they do
+  // in a stream.
+  void mask_frames(std::span<std::byte> record);
+
+ private:
+  struct Mapping {
+    uint64_t end = 0;
+    uint64_t seen = 0;  // mappings noted until then
+  };
+  [[nodiscard]] uint64_t moved(uint64_t frame, bool returns) const;
+
+  AddressPseudonyms pseudonyms_;
+  std::map<uint64_t, Mapping> mappings_;  // by start, of all processes
+  uint64_t noted_ = 0;
+};
+
+}  // namespace ktraced
