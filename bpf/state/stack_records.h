@@ -36,6 +36,15 @@ enum stack_end {
 	STACK_UNREADABLE = 4, /* the next frame is in memory that is not present */
 };
 
+/* What a CPU did at a cpu_sample. */
+enum sample_mode {
+	SAMPLE_USER = 1,
+	SAMPLE_KERNEL = 2,
+	SAMPLE_IDLE = 3,
+	SAMPLE_GUEST = 4,
+	SAMPLE_KERNEL_THREAD = 5,
+};
+
 /* A stack, before the first event in the ring with its number, with that event's time and thread. It is
  * written again when the last copy is older than a quarter of the ring. */
 struct rec_stack {

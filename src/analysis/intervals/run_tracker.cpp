@@ -68,6 +68,7 @@ void RunTracker::on_switch(const Plan& plan, const RecordOrigin& from, RecordVie
                 .prev_state = number_in(plan.prev_state, record),
                 .next = number_in(plan.next_pid, record),
                 .next_prio = int_or_zero(plan.next_prio, record),
+                .stacks = record.stacks(),
                 .names = names};
   if (change.prev != 0) change.prev_task = names.task_at(change.prev, change.ts);
   if (change.next != 0) change.next_task = names.task_at(change.next, change.ts);

@@ -22,6 +22,7 @@ struct Switch {
   uint32_t prev_state = 0;
   uint32_t next = 0;
   int32_t next_prio = 0;      // kernel priority
+  stack_numbers stacks{};     // of `prev`
   bool next_covered = false;  // every switch from and to it is in the trace
   bool prev_selected = true;  // is what it says about `prev` selected?
   bool next_selected = true;

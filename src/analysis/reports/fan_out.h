@@ -23,6 +23,9 @@ class FanOut : public Analysis {
   void on_loss(const LossItem& loss) override {
     for (Analysis* each : analyses_) each->on_loss(loss);
   }
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    for (Analysis* each : analyses_) each->on_stack(from, record);
+  }
   void on_config_change(uint64_t ts, const TraceConfig& config) override {
     for (Analysis* each : analyses_) each->on_config_change(ts, config);
   }

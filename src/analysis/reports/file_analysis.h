@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/coverage/actor.h"
+#include "analysis/coverage/limited_rows.h"
 #include "analysis/intervals/call_paths.h"
-#include "analysis/reports/limited_rows.h"
 #include "schema/path_arguments.h"
 
 namespace ktraced {

@@ -111,6 +111,11 @@ KmemAnalysis::Held KmemAnalysis::held_of(const RecordOrigin& from, RecordView re
   const Source& source = sources_[from.source];
   auto row = [&](KmemGroup group) -> uint32_t& { return held.rows[static_cast<size_t>(group)]; };
   row(KmemGroup::task) = task_row(from, record);
+  if (stacks_ != nullptr)
+    row(KmemGroup::stacks) =
+        row_of(KmemGroup::stacks,
+               stacks_->row_of({.at = stacks_->place_of(record, *source.names)}, record.ts()),
+               KmemType::kmalloc);
   row(KmemGroup::gfp_flags) = flags_row(call, *source.schema);
   const KmemNode node{.page_node = call.page_node, .requested = call.node};
   row(KmemGroup::node) = row_of(KmemGroup::node, node.key(), KmemType::kmalloc);

@@ -12,8 +12,9 @@
 
 #include "analysis/analysis.h"
 #include "analysis/coverage/actor.h"
+#include "analysis/coverage/limited_rows.h"
 #include "analysis/reports/kmem_call.h"
-#include "analysis/reports/limited_rows.h"
+#include "analysis/stacks/stack_sums.h"
 
 namespace ktraced {
 
@@ -41,12 +42,22 @@ struct KmemUse {
 };
 
 // How allocations are grouped.
-enum class KmemGroup : uint8_t { call_site, cache, size, task, order, task_site, gfp_flags, node };
-inline constexpr size_t kKmemGroups = 8;
+enum class KmemGroup : uint8_t {
+  call_site,
+  cache,
+  size,
+  task,
+  order,
+  task_site,
+  gfp_flags,
+  node,
+  stacks
+};
+inline constexpr size_t kKmemGroups = 9;
 
 // A group of allocations. The meaning of `key` depends on the group: an address, the key of a
 // cache's name, bytes allocated by kmalloc(), the number of an actor (analysis/coverage/actor.h),
-// an order, a KmemTaskSite, GFP flags, a KmemNode.
+// an order, a KmemTaskSite, GFP flags, a KmemNode, the number of a StackRow.
 struct KmemRow {
   uint64_t key = 0;
   KmemType type = KmemType::kmalloc;
@@ -130,6 +141,9 @@ class KmemAnalysis : public Analysis {
 
   // `sink` must outlive finish().
   void set_sink(KmemSink& sink) { sink_ = &sink; }
+  // Groups allocations by their stacks too: `stacks`, which must outlive the last event, gets a row
+  // without a weight for each. Call it before the first event.
+  void set_stacks(StackSums& stacks) { stacks_ = &stacks; }
 
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
@@ -194,6 +208,7 @@ class KmemAnalysis : public Analysis {
 
   size_t max_held_;
   KmemSink* sink_ = nullptr;
+  StackSums* stacks_ = nullptr;
   std::vector<Source> sources_;
   ActorNumbers actors_{kMaxRows};
   std::vector<Table> tables_ = std::vector<Table>(kKmemGroups, Table(kMaxRows));  // by KmemGroup

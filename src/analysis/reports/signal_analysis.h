@@ -13,7 +13,7 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/actor.h"
 #include "analysis/coverage/event_table.h"
-#include "analysis/reports/limited_rows.h"
+#include "analysis/coverage/limited_rows.h"
 
 namespace ktraced {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/coverage/actor.h"
+#include "analysis/coverage/limited_rows.h"
 #include "analysis/intervals/call_tracker.h"
 #include "analysis/reports/histogram.h"
-#include "analysis/reports/limited_rows.h"
 #include "analysis/reports/longest.h"
 
 namespace ktraced {

@@ -16,8 +16,8 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/event_table.h"
 #include "analysis/coverage/identities.h"
+#include "analysis/coverage/limited_rows.h"
 #include "analysis/reports/histogram.h"
-#include "analysis/reports/limited_rows.h"
 #include "analysis/reports/longest.h"
 #include "analysis/reports/sched_analysis.h"
 

@@ -69,6 +69,9 @@ class SelectedAnalysis : public Analysis {
   void add_source(const Schema& schema, const NameTable& names) override;
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
+  void on_stack(const RecordOrigin& from, RecordView record) override {
+    analysis_.on_stack(from, record);
+  }
   void on_config_change(uint64_t ts, const TraceConfig& config) override;
 
  private:

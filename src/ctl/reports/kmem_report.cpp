@@ -105,6 +105,8 @@ void describe(json& row, KmemGroup group, const KmemRow& of, const KmemAnalysis&
     case KmemGroup::order:
       row["order"] = of.key;
       break;
+    case KmemGroup::stacks:
+      break;
   }
 }
 

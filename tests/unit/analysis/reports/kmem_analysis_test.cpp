@@ -171,5 +171,30 @@ TEST_F(KmemAnalysisTest, DistinguishesUnnamedCachesBySize) {
   EXPECT_TRUE(analysis_->rows(KmemGroup::size).empty());
 }
 
+TEST_F(KmemAnalysisTest, GroupsByStacks) {
+  StackSums stacks(StacksBy::process);
+  analysis_->set_stacks(stacks);
+  const stack_numbers numbers{.kernel = 0x8000000000000001, .user = 0x8000000000000002};
+  const auto allocate = [&](uint64_t ptr, const stack_numbers& at) {
+    const Bytes record = make_record(EVENT_kmalloc, 100, 3352,
+                                     rec_kmalloc{.ptr = ptr, .bytes_req = 500, .bytes_alloc = 512});
+    take(0, at.kernel != 0 ? with_stacks(record, at) : record);
+  };
+  allocate(0x100, numbers);
+  allocate(0x200, numbers);
+  allocate(0x300, {});
+  kfree(200, 0x100);
+  analysis_->finish(kEnd, 0);
+  ASSERT_EQ(stacks.rows().size(), 2U);
+  EXPECT_EQ(stacks.rows()[0].key.at.user, numbers.user);
+  const KmemRow* with_stack = row(KmemGroup::stacks, 0);
+  ASSERT_NE(with_stack, nullptr);
+  EXPECT_EQ(with_stack->use.allocs, 2U);
+  EXPECT_EQ(with_stack->use.held, 1U);
+  EXPECT_EQ(with_stack->use.held_bytes, 512U);
+  ASSERT_NE(row(KmemGroup::stacks, 1), nullptr);
+  EXPECT_EQ(row(KmemGroup::stacks, 1)->use.held, 1U);
+}
+
 }  // namespace
 }  // namespace ktraced::test

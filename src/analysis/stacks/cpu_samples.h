@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Samples of CPUs: what they did, at which stacks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "analysis/analysis.h"
+#include "analysis/coverage/event_table.h"
+#include "analysis/stacks/stack_sums.h"
+
+namespace ktraced {
+
+// What a CPU did at a sample: enum sample_mode.
+enum class CpuMode : uint8_t { unknown, user, kernel, idle, guest, kernel_thread };
+inline constexpr size_t kCpuModes = 6;
+// "user", "kernel", "idle", "guest", "kernel thread"; "unknown" for a mode of a later version.
+[[nodiscard]] std::string_view name_of(CpuMode mode);
+
+using ModeCounts = std::array<uint64_t, kCpuModes>;  // by CpuMode
+
+// Counts the selected cpu_sample. Those of idle CPUs have no row. The mode is StackKey::what.
+class CpuSampleAnalysis : public Analysis {
+ public:
+  explicit CpuSampleAnalysis(StacksBy by) : sums_(by) {}
+
+  void add_source(const Schema& schema, const NameTable& names) override;
+  void on_record(const RecordOrigin& from, RecordView record) override;
+  void on_loss(const LossItem& loss) override;
+
+  [[nodiscard]] const StackSums& sums() const { return sums_; }
+  [[nodiscard]] const std::map<uint32_t, ModeCounts>& cpus() const { return cpus_; }
+  [[nodiscard]] ModeCounts modes() const;
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  struct Plan {
+    bool is_sample = false;
+    std::optional<Field> mode;
+  };
+  struct Source {
+    EventTable<Plan> plans;
+    const NameTable* names;
+  };
+
+  std::vector<Source> sources_;
+  StackSums sums_;
+  std::map<uint32_t, ModeCounts> cpus_;  // by number
+  uint64_t lost_ = 0;
+};
+
+}  // namespace ktraced

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Collects the stacks of a trace.
+#pragma once
+
+#include "analysis/analysis.h"
+#include "trace/metadata/stack_table.h"
+
+namespace ktraced {
+
+// Beside an analysis whose events have stacks, in a FanOut.
+class TraceStacks : public Analysis {
+ public:
+  void add_source(const Schema& /*schema*/, const NameTable& /*names*/) override {}
+  void on_record(const RecordOrigin& /*from*/, RecordView /*record*/) override {}
+  void on_loss(const LossItem& /*loss*/) override {}
+  void on_stack(const RecordOrigin& /*from*/, RecordView record) override { table_.add(record); }
+
+  [[nodiscard]] const StackTable& table() const { return table_; }
+
+ private:
+  StackTable table_;
+};
+
+}  // namespace ktraced
