@@ -4,19 +4,16 @@
 #include "analysis/coverage/event_fields.h"
 
 namespace ktraced {
-namespace {
-
-CpuMode mode_of(uint64_t number) {
-  return number < kCpuModes ? static_cast<CpuMode>(number) : CpuMode::unknown;
-}
-
-}  // namespace
 
 static_assert(static_cast<int>(CpuMode::user) == SAMPLE_USER);
 static_assert(static_cast<int>(CpuMode::kernel) == SAMPLE_KERNEL);
 static_assert(static_cast<int>(CpuMode::idle) == SAMPLE_IDLE);
 static_assert(static_cast<int>(CpuMode::guest) == SAMPLE_GUEST);
 static_assert(static_cast<int>(CpuMode::kernel_thread) == SAMPLE_KERNEL_THREAD);
+
+CpuMode cpu_mode_of(uint64_t number) {
+  return number < kCpuModes ? static_cast<CpuMode>(number) : CpuMode::unknown;
+}
 
 std::string_view name_of(CpuMode mode) {
   constexpr std::array<std::string_view, kCpuModes> kNames = {"unknown", "user",  "kernel",
@@ -37,7 +34,7 @@ void CpuSampleAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   const Source& source = sources_[from.source];
   const Plan* plan = source.plans.find(record.id());
   if (plan == nullptr || !plan->is_sample || !is_selected(from, record)) return;
-  const CpuMode mode = mode_of(value_or_zero(plan->mode, record));
+  const CpuMode mode = cpu_mode_of(value_or_zero(plan->mode, record));
   ++cpus_[from.cpu][static_cast<size_t>(mode)];
   if (mode == CpuMode::idle) return;
   const StackPlace at = sums_.place_of(record, *source.names);

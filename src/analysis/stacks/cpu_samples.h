@@ -22,6 +22,9 @@ inline constexpr size_t kCpuModes = 6;
 // "user", "kernel", "idle", "guest", "kernel thread"; "unknown" for a mode of a later version.
 [[nodiscard]] std::string_view name_of(CpuMode mode);
 
+// The mode that a sample has as a number.
+[[nodiscard]] CpuMode cpu_mode_of(uint64_t number);
+
 using ModeCounts = std::array<uint64_t, kCpuModes>;  // by CpuMode
 
 // Counts the selected cpu_sample. Those of idle CPUs have no row. The mode is StackKey::what.

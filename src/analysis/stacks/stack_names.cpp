@@ -26,14 +26,16 @@ bool has_frames(const Stack* stack) { return stack != nullptr && !stack->ambiguo
 
 }  // namespace
 
-std::vector<uint32_t> StackNames::frames_of(const StackPlace& at, uint64_t ts) {
-  std::vector<uint32_t> frames;
-  if (at.kernel != 0) append_kernel(at, ts, frames);
-  if (at.user != 0) append_user(at, ts, frames);
-  return frames;
+std::vector<uint32_t> StackNames::texts_of(const StackPlace& at, uint64_t ts) {
+  std::vector<uint32_t> texts;
+  for (const auto& frames : {kernel_frames(at, ts), user_frames(at, ts)})
+    for (const Frame& frame : frames) texts.push_back(frame.text);
+  return texts;
 }
 
-void StackNames::append_kernel(const StackPlace& at, uint64_t ts, std::vector<uint32_t>& frames) {
+std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, uint64_t ts) {
+  std::vector<Frame> frames;
+  if (at.kernel == 0) return frames;
   const Stack* stack = table_.find(at.kernel);
   bool in_tracing = true;
   if (has_frames(stack))
@@ -41,12 +43,15 @@ void StackNames::append_kernel(const StackPlace& at, uint64_t ts, std::vector<ui
       for (const uint32_t function : functions_at(
                {0, 0, address}, {.kind = StackKind::kernel, .address = address, .ts = ts})) {
         in_tracing = in_tracing && is_tracing_function(text(function).function);
-        if (!in_tracing) frames.push_back(function);
+        if (!in_tracing) frames.push_back({.address = address, .text = function});
       }
   append_end(stack, frames);
+  return frames;
 }
 
-void StackNames::append_user(const StackPlace& at, uint64_t ts, std::vector<uint32_t>& frames) {
+std::vector<StackNames::Frame> StackNames::user_frames(const StackPlace& at, uint64_t ts) {
+  std::vector<Frame> frames;
+  if (at.user == 0) return frames;
   const Stack* stack = table_.find(at.user);
   if (has_frames(stack))
     for (size_t i = 0; i < stack->frames.size(); ++i) {
@@ -57,18 +62,20 @@ void StackNames::append_user(const StackPlace& at, uint64_t ts, std::vector<uint
                              .ts = ts};
       // A return address and an instruction at the same place may be of different functions.
       const uint64_t program = at.program << 1 | (place.is_return ? 1 : 0);
-      const auto functions = functions_at({at.pid, program, place.address}, place);
-      frames.insert(frames.end(), functions.begin(), functions.end());
+      for (const uint32_t function : functions_at({at.pid, program, place.address}, place))
+        frames.push_back({.address = place.address, .text = function});
     }
   append_end(stack, frames);
+  return frames;
 }
 
-void StackNames::append_end(const Stack* stack, std::vector<uint32_t>& frames) {
+void StackNames::append_end(const Stack* stack, std::vector<Frame>& frames) {
   if (const char* why = end_text(stack); why != nullptr)
-    frames.push_back(number_of({.function = why, .module = {}}));
+    frames.push_back({.text = number_of({.function = why, .module = {}})});
 }
 
 std::span<const uint32_t> StackNames::functions_at(const Address& where, const FramePlace& place) {
+  if (functions_.size() >= kMaxTexts) functions_.clear();
   const auto [known, is_new] = functions_.try_emplace(where);
   if (is_new)
     for (const FrameText& function : namer_(place)) known->second.push_back(number_of(function));
@@ -76,7 +83,10 @@ std::span<const uint32_t> StackNames::functions_at(const Address& where, const F
 }
 
 uint32_t StackNames::number_of(const FrameText& text) {
-  const auto [known, is_new] = numbers_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
+  static const FrameText kOthers{.function = "[too many functions]", .module = {}};
+  if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
+  const FrameText& kept = texts_.size() < kMaxTexts ? text : kOthers;
+  const auto [known, is_new] = numbers_.try_emplace(kept, static_cast<uint32_t>(texts_.size()));
   if (is_new) texts_.push_back(&known->first);
   return known->second;
 }

@@ -26,15 +26,20 @@ StackWeight& StackWeight::operator+=(const StackWeight& other) {
   return *this;
 }
 
+StackPlace place_of(const Actor& actor, const stack_numbers& stacks) {
+  StackPlace place{.kernel = stacks.kernel, .user = stacks.user};
+  if (stacks.user == 0 || actor.task == nullptr) return place;
+  place.pid = actor.id;
+  place.program = (actor.leader != nullptr ? actor.leader : actor.task)->since;
+  return place;
+}
+
 StackPlace StackSums::place_of(uint32_t tid, uint64_t ts, const NameTable& names,
                                const stack_numbers& stacks) {
   const TaskName* task = tid == 0 ? nullptr : names.task_at(tid, ts);
   const Actor actor = actor_of(tid, ts, task, names);
-  StackPlace place{
-      .owner = owner_of(tid, ts, actor, names), .kernel = stacks.kernel, .user = stacks.user};
-  if (stacks.user == 0 || task == nullptr) return place;
-  place.pid = actor.id;
-  place.program = (actor.leader != nullptr ? actor.leader : task)->since;
+  StackPlace place = ktraced::place_of(actor, stacks);
+  place.owner = owner_of(tid, ts, actor, names);
   return place;
 }
 

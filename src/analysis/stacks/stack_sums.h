@@ -56,6 +56,9 @@ struct StackPlace {
   bool operator==(const StackPlace&) const = default;
 };
 
+// The stacks of this process, or thread; without an owner.
+[[nodiscard]] StackPlace place_of(const Actor& actor, const stack_numbers& stacks);
+
 // What is counted together.
 struct StackKey {
   StackPlace at;

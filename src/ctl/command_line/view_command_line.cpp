@@ -143,9 +143,15 @@ void add_show(CLI::App& app, Command& command) {
     count_only->excludes(name);
   add_duration(sub, options->duration_s, "End after this time of the trace: 500ms, 2s, 1m")
       ->excludes("--count-only");
+  sub->add_flag("--stacks", options->stacks,
+                "The functions that led to an event below it, where the trace has its stacks")
+      ->excludes("--count-only");
   add_directories(sub, *options)->required();
   sub->callback([options, &command] {
     check_format_options(*options);
+    const auto format = options->format.value_or(OutputFormat::ftrace);
+    if (options->stacks && format != OutputFormat::ftrace && format != OutputFormat::json)
+      throw CLI::ValidationError("--stacks belongs to --format ftrace and json");
     command = *options;
   });
 }

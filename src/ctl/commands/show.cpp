@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/stacks/trace_stacks.h"
 #include "base/print_stderr.h"
 #include "ctl/archive/open_history.h"
 #include "ctl/input/trace_texts.h"
@@ -21,6 +23,8 @@
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/screen.h"
+#include "decoders/text/event_stacks.h"
+#include "decoders/text/frame_namer.h"
 #include "decoders/text/safe_text.h"
 #include "trace/merge/history.h"
 
@@ -34,6 +38,7 @@ constexpr double kNsPerSecond = 1e9;
 struct View {
   Selection selection;
   KeptSymbols symbols;
+  std::unique_ptr<EventStacks> stacks;  // null: they are not shown
   std::unique_ptr<Decoder> decoder;
 };
 
@@ -49,7 +54,9 @@ Result<> check_time_form(const ShowCommand& command, const TraceReader& trace) {
               trace.path().string());
 }
 
-Result<Views> make_views(const ShowCommand& command, bool json, const History& history) {
+// `stacks` must outlive the result.
+Result<Views> make_views(const ShowCommand& command, bool json, const History& history,
+                         const StackTable& stacks) {
   Views views;
   auto selections = selections_for(history, command.selection);
   if (!selections) return propagate(selections);
@@ -59,13 +66,16 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
     if (auto good = check_time_form(command, trace); !good) return propagate(good);
     if (auto good = check_format_conditions(command, trace.schema(), selection); !good)
       return propagate(good);
-    auto view =
-        std::make_unique<View>(View{std::move(selection), KeptSymbols(trace.symbols()), nullptr});
+    auto view = std::make_unique<View>(
+        View{std::move(selection), KeptSymbols(trace.symbols()), nullptr, nullptr});
+    if (command.stacks)
+      view->stacks = std::make_unique<EventStacks>(stacks, frame_namer(view->symbols));
     view->decoder = make_decoder(command, json,
                                  {.schema = trace.schema(),
                                   .names = trace.names(),
                                   .symbols = &view->symbols,
-                                  .clock_offset_ns = trace.manifest().origin.clock_offset_ns});
+                                  .clock_offset_ns = trace.manifest().origin.clock_offset_ns,
+                                  .stacks = view->stacks.get()});
     views.push_back(std::move(view));
   }
   return views;
@@ -161,7 +171,10 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
   auto history = open_history(command.directories, command.partial);
   if (!history) return propagate(history);
   if (auto selected = select_times(command.times, *history); !selected) return selected;
-  auto views = make_views(command, options.json, *history);
+  TraceStacks stacks;
+  const std::atomic<bool> never = false;
+  if (command.stacks) static_cast<void>(stacks.read_all(*history, never));
+  auto views = make_views(command, options.json, *history, stacks.table());
   if (!views) return propagate(views);
   auto shown =
       command.count_only ? print_counts(*history) : print_events(command, *views, *history);

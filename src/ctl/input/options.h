@@ -70,6 +70,7 @@ struct StreamCommand : ViewOptions {
 
 struct ShowCommand : ViewOptions {
   std::vector<std::string> directories;
+  bool stacks = false;   // with the frames of stacks
   bool partial = false;  // also an unfinished trace
   std::string store;     // directory of snapshots given by name; empty: the daemon's
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/coverage/event_fields.h"
 #include "decoders/text/field_text.h"
 #include "schema/annotations.h"
 #include "trace/packet/field_value.h"
@@ -71,13 +72,13 @@ bool has_name(std::span<const EventColumn> columns, const std::string& name) {
 
 }  // namespace
 
-std::vector<EventColumn> common_columns() {
+std::vector<EventColumn> common_columns(bool stacks) {
   auto column = [](const char* name, bool is_text, const char* doc, EventValue value,
                    Limits limits) {
     return EventColumn{.column = {.name = name, .is_text = is_text, .doc = doc, .limits = limits},
                        .value = value};
   };
-  return {
+  std::vector<EventColumn> columns = {
       column("ts", false, "time: ns since boot", EventValue::ts, Limits::time),
       column("wall", true, "the same as wall-clock time, UTC", EventValue::wall, Limits::wall),
       column("cpu", false, "the CPU of the event", EventValue::cpu, Limits::cpu),
@@ -88,10 +89,16 @@ std::vector<EventColumn> common_columns() {
       column("context", true, "task, softirq, hardirq or nmi; NULL: unknown", EventValue::context,
              Limits::nothing),
   };
+  if (!stacks) return columns;
+  columns.push_back(column("kernel_stack", false, "number of the stack in the kernel; NULL: none",
+                           EventValue::kernel_stack, Limits::nothing));
+  columns.push_back(column("user_stack", false, "number of the stack in the process; NULL: none",
+                           EventValue::user_stack, Limits::nothing));
+  return columns;
 }
 
-std::vector<EventColumn> columns_of(std::span<const Event* const> versions) {
-  std::vector<EventColumn> all = common_columns();
+std::vector<EventColumn> columns_of(std::span<const Event* const> versions, bool stacks) {
+  std::vector<EventColumn> all = common_columns(stacks);
   for (const Event* version : versions) {
     for (const Field& field : version->fields) {
       for (EventColumn& column : columns_of(field)) {
@@ -111,6 +118,8 @@ EventAccess access_of(std::span<const EventColumn> columns, const Event& event) 
     FieldAccess& each = access.columns.emplace_back();
     each.value = column.value;
     each.index = column.index;
+    if (column.value == EventValue::sample_mode)
+      each.field = field_named(event, "mode").value_or(Field());
     if (column.field.empty()) continue;
     const auto field = std::ranges::find(event.fields, column.field, &Field::name);
     const auto has = [&] {

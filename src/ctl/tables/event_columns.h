@@ -25,9 +25,14 @@ enum class EventValue : uint8_t {
   pid,
   comm,
   context,
+  // And these if a trace has stacks.
+  kernel_stack,
+  user_stack,
   // Only the table of all events together has these.
   event,
   args,
+  // Only the table of samples has this.
+  sample_mode,
   // These come from a field of the event.
   number,
   element,  // of an array with few elements
@@ -62,11 +67,13 @@ struct EventAccess {
   std::optional<FailedFields> failed;
 };
 
-// ts, wall, cpu, tid, pid, comm, context: the first columns of every event's table.
-[[nodiscard]] std::vector<EventColumn> common_columns();
+// ts, wall, cpu, tid, pid, comm, context, and with `stacks` kernel_stack, user_stack: the first
+// columns of every event's table.
+[[nodiscard]] std::vector<EventColumn> common_columns(bool stacks = false);
 // The columns of all versions of an event: the common ones, and for each field its value and its
 // annotations, named as in JSON. A name that is already used gets the prefix "arg_".
-[[nodiscard]] std::vector<EventColumn> columns_of(std::span<const Event* const> versions);
+[[nodiscard]] std::vector<EventColumn> columns_of(std::span<const Event* const> versions,
+                                                  bool stacks = false);
 // How to read the columns from records of `event`.
 [[nodiscard]] EventAccess access_of(std::span<const EventColumn> columns, const Event& event);
 

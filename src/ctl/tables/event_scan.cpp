@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "analysis/stacks/cpu_samples.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
@@ -17,6 +18,10 @@ constexpr record kNoRecord{};
 
 bool has(const std::optional<std::vector<uint32_t>>& limit, uint32_t number) {
   return !limit || std::ranges::binary_search(*limit, number);
+}
+
+Value number_or_null(uint64_t number) {
+  return number != 0 ? Value::integer(number) : Value::null();
 }
 
 bool is_of(const std::vector<uint32_t>& pids, RecordView record, const NameTable& names) {
@@ -181,6 +186,12 @@ Value EventScan::value(size_t column) {
       return comm();
     case EventValue::context:
       return Value::name(context_name(record_.context()));
+    case EventValue::kernel_stack:
+      return number_or_null(record_.stacks().kernel);
+    case EventValue::user_stack:
+      return number_or_null(record_.stacks().user);
+    case EventValue::sample_mode:
+      return Value::name(name_of(cpu_mode_of(integer_of(access.field, record_).value_or(0))));
     case EventValue::event:
       return safe(sources_[row_->from.source]->trace.schema().find(record_.id())->name);
     case EventValue::args:

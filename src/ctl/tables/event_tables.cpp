@@ -67,8 +67,23 @@ std::optional<uint64_t> EventsTable::row_count() const {
   return rows_;
 }
 
-std::vector<EventColumn> columns_of_all() {
-  std::vector<EventColumn> columns = common_columns();
+bool have_stacks(const History& history) {
+  return std::ranges::any_of(history.traces(),
+                             [](const TraceReader& trace) { return trace.schema().stacks; });
+}
+
+// Those of cpu_sample, with the mode by its name.
+std::vector<EventColumn> columns_of_samples(std::vector<EventColumn> columns) {
+  std::erase_if(columns, [](const EventColumn& column) { return column.field == "mode"; });
+  columns.push_back({.column = {.name = "mode",
+                                .is_text = true,
+                                .doc = "user, kernel, idle, guest or kernel thread"},
+                     .value = EventValue::sample_mode});
+  return columns;
+}
+
+std::vector<EventColumn> columns_of_all(bool stacks) {
+  std::vector<EventColumn> columns = common_columns(stacks);
   columns.push_back({.column = {.name = "event",
                                 .is_text = true,
                                 .doc = "its name, which is also that of its own table",
@@ -112,13 +127,18 @@ std::vector<std::unique_ptr<QueryTable>> event_tables(const TableInput& input) {
   for (const TraceReader& trace : input.history.traces())
     for (const Event& event : trace.schema().events()) versions[event.name].push_back(&event);
   std::vector<std::unique_ptr<QueryTable>> tables;
+  const bool stacks = have_stacks(input.history);
   tables.push_back(
-      std::make_unique<EventsTable>(input, "events", "", "all events", columns_of_all()));
+      std::make_unique<EventsTable>(input, "events", "", "all events", columns_of_all(stacks)));
   for (const auto& [name, events] : versions) {
     const Event* last = events.back();
     tables.push_back(std::make_unique<EventsTable>(
         input, name, name, last->doc.empty() ? "an event of the kernel" : last->doc,
-        columns_of(events)));
+        columns_of(events, stacks)));
+    if (name == "cpu_sample")
+      tables.push_back(std::make_unique<EventsTable>(
+          input, "samples", name, "what CPUs did when they were sampled",
+          columns_of_samples(columns_of(events, stacks))));
   }
   return tables;
 }

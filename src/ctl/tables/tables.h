@@ -22,6 +22,9 @@ namespace ktraced {
 [[nodiscard]] std::unique_ptr<QueryTable> waits_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> allocations_table(const TableInput& input);
 
+// The frames of stacks; null if the traces have none.
+[[nodiscard]] std::unique_ptr<QueryTable> frames_table(const TableInput& input);
+
 // Tables of threads, processes, their moves between control groups, losses and config changes.
 [[nodiscard]] std::unique_ptr<QueryTable> threads_table(const TableInput& input);
 [[nodiscard]] std::unique_ptr<QueryTable> processes_table(const TableInput& input);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/coverage/comm.h"
+#include "decoders/text/event_stacks.h"
 #include "decoders/text/kernel_time.h"
 #include "decoders/text/safe_text.h"
 #include "schema/annotations.h"
@@ -101,6 +102,7 @@ void FtraceDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
     out.append(": ");
   }
   out.append('\n');
+  if (sources_.stacks != nullptr) sources_.stacks->append_lines(record, sources_.names, out);
 }
 
 void FtraceDecoder::message(uint32_t cpu, RecordView record, TextBuffer& out) {

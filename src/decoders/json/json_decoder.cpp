@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analysis/coverage/comm.h"
+#include "decoders/text/event_stacks.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
@@ -90,6 +91,7 @@ void JsonDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
   out.append_decimal(cpu);
   append_task(cpu, record, out);
   append_member(",\"context\":", context_name(record.context()), out);
+  append_stacks(record, out);
   if (const EventPlan* plan = plans_.find(record.id()); plan != nullptr) {
     out.append(plan->head);
     for (const FieldPlan& field : plan->fields) {
@@ -106,6 +108,19 @@ void JsonDecoder::event(uint32_t cpu, RecordView record, TextBuffer& out) {
     out.append(",\"args\":{");
   }
   out.append("}}\n");
+}
+
+void JsonDecoder::append_stacks(RecordView record, TextBuffer& out) const {
+  const stack_numbers numbers = record.stacks();
+  if (numbers.kernel != 0) {
+    out.append(",\"kernel_stack\":");
+    append_hex_string(numbers.kernel, out);
+  }
+  if (numbers.user != 0) {
+    out.append(",\"user_stack\":");
+    append_hex_string(numbers.user, out);
+  }
+  if (sources_.stacks != nullptr) sources_.stacks->append_members(record, sources_.names, out);
 }
 
 void JsonDecoder::append_task(uint32_t cpu, RecordView record, TextBuffer& out) const {

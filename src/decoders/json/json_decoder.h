@@ -43,6 +43,7 @@ class JsonDecoder : public Decoder {
   static FieldPlan plan_of(const Event& event, const Field& field);
 
   void append_task(uint32_t cpu, RecordView record, TextBuffer& out) const;
+  void append_stacks(RecordView record, TextBuffer& out) const;
   void append_field(const FieldPlan& plan, uint32_t cpu, RecordView record, TextBuffer& out);
   void append_list_or_text(const FieldPlan& plan, RecordView record, TextBuffer& out) const;
   void append_scalar(const FieldPlan& plan, uint64_t value, TextBuffer& out) const;

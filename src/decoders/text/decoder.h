@@ -14,6 +14,8 @@
 
 namespace ktraced {
 
+class EventStacks;
+
 // Resolves kernel addresses.
 class SymbolResolver {
  public:
@@ -29,6 +31,7 @@ struct DecoderSources {
   const NameTable& names;
   SymbolResolver* symbols = nullptr;  // null: addresses stay numbers
   int64_t clock_offset_ns = 0;        // CLOCK_REALTIME minus CLOCK_BOOTTIME; 0: unknown
+  EventStacks* stacks = nullptr;      // null: the frames of stacks are not shown
 };
 
 // Writes events and losses, one line each, in the given order. A format for certain events writes

@@ -58,6 +58,12 @@ class StackTable {
   void add(RecordView record);
   // The stack with this number, valid until the next add(); null if it is not there.
   [[nodiscard]] const Stack* find(uint64_t number) const;
+  // Calls `visit(number, stack)` for each, in no order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Stacks* stacks : {&recent_, &before_})
+      for (const auto& [number, stack] : *stacks) visit(number, stack);
+  }
   // Numbers that two different stacks have: find() returns the first of them.
   [[nodiscard]] uint64_t ambiguous() const { return ambiguous_; }
   // Stacks that had to make room for others.

@@ -36,7 +36,7 @@ class StackNamesTest : public ::testing::Test {
   // The functions, the innermost first.
   std::string functions(const StackPlace& at) {
     std::string out;
-    for (const uint32_t frame : names_.frames_of(at, 1000))
+    for (const uint32_t frame : names_.texts_of(at, 1000))
       out += (out.empty() ? "" : " ") + names_.text(frame).function;
     return out;
   }
@@ -81,7 +81,7 @@ TEST_F(StackNamesTest, ShowsNoFramesOfANumberThatTwoStacksHave) {
 TEST_F(StackNamesTest, NamesTheSameAddressInEachProcessAndProgram) {
   learn({.number = kUser, .kind = STACK_USER, .frames = {7}});
   const auto module_of = [&](uint32_t pid) {
-    return names_.text(names_.frames_of({.pid = pid, .user = kUser}, 1).front()).module;
+    return names_.text(names_.texts_of({.pid = pid, .user = kUser}, 1).front()).module;
   };
   EXPECT_EQ(module_of(812), "app of 812");
   EXPECT_EQ(module_of(4000), "app of 4000");

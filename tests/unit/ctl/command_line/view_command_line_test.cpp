@@ -22,6 +22,10 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(show.duration_s, 1.5);
   EXPECT_TRUE(show.partial);
   EXPECT_THAT(usage_error({"show"}), HasSubstr("DIR"));
+  EXPECT_FALSE(show.stacks);
+  EXPECT_TRUE(command<ShowCommand>({"show", "/a", "--stacks"}).stacks);
+  EXPECT_THAT(usage_error({"show", "/a", "--stacks", "--format", "process"}),
+              HasSubstr("--stacks belongs to --format ftrace and json"));
 }
 
 TEST(CommandLine, Query) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/support/schema.h"
+#include "unit/support/stacked_trace.h"
 #include "unit/support/trace_directory.h"
 #include "unit/support/uneven_snapshot.h"
 
@@ -381,6 +382,33 @@ TEST_F(ShowPrevious, SaysNothingOfAnotherSnapshotWithThatName) {
   EXPECT_EQ(said({path("second")}), "") << "it ends earlier";
   set("first one", {{"end_ns", 3 * kSecond}, {"boot_id", "another"}});
   EXPECT_EQ(said({path("second")}), "") << "of another boot";
+}
+
+TEST_F(Show, PrintsTheFunctionsBelowAnEvent) {
+  const std::string path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  ShowCommand command = of({path});
+  command.selection.events = {"kmalloc"};
+  command.stacks = true;
+  run(command);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(out_, HasSubstr("<stack trace>\n"
+                              "=> ext4_read [ext4] (ffffffff81000031)\n"
+                              "<user stack trace>\n"
+                              "=> [0x401000]\n"
+                              "=> [0x402000]\n"));
+}
+
+// The stack of the event is written before it.
+TEST_F(Show, FindsStacksOutsideTheWindow) {
+  const std::string path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  ShowCommand command = of({path});
+  command.selection.events = {"kmalloc"};
+  command.stacks = true;
+  command.times.last_s = 0.845;
+  run(command);
+  EXPECT_THAT(out_, HasSubstr("=> ext4_read [ext4] (ffffffff81000031)\n"));
 }
 
 }  // namespace

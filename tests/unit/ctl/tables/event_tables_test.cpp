@@ -4,6 +4,7 @@
 #include "ctl/tables/event_scan.h"
 #include "unit/ctl/query/query_fixture.h"
 #include "unit/support/sample_record.h"
+#include "unit/support/stacked_trace.h"
 
 namespace ktraced::test {
 namespace {
@@ -157,6 +158,43 @@ TEST_F(EventScans, GiveARecordTheSameRowidWhateverTheirLimits) {
   EXPECT_EQ(query("SELECT rowid FROM events WHERE tid = 9 AND event = 'kfree'"), rowid);
   EXPECT_EQ(query("SELECT rowid FROM kfree"), rowid);
   EXPECT_EQ(query("SELECT count(DISTINCT rowid) FROM events"), "11;");
+}
+
+class StackTables : public QueryTest {
+ protected:
+  void SetUp() override { open(stacked_trace()); }
+};
+
+TEST_F(StackTables, NumberTheStacksOfEvents) {
+  EXPECT_EQ(query("SELECT printf('%x', kernel_stack), printf('%x', user_stack) FROM kmalloc"),
+            "8000000000000002|8000000000000003;");
+  EXPECT_EQ(query("SELECT event, kernel_stack IS NULL FROM events WHERE user_stack IS NOT NULL AND "
+                  "event <> 'cpu_sample'"),
+            "sched_switch|0;kmalloc|0;sys_enter|1;");
+  EXPECT_EQ(query("SELECT kernel_stack, user_stack FROM sys_exit"), "|;");
+}
+
+TEST_F(StackTables, HaveSamplesWithTheModeByName) {
+  EXPECT_EQ(query("SELECT tid, mode, kernel_stack IS NULL FROM samples"),
+            "812|user|1;812|kernel|0;813|kernel|0;0|idle|0;57|kernel thread|0;");
+}
+
+TEST_F(StackTables, HaveTheFramesOfStacks) {
+  EXPECT_EQ(
+      query("SELECT depth, symbol, module, kind, end FROM frames JOIN sched_switch ON stack = "
+            "kernel_stack ORDER BY depth"),
+      "0|schedule||kernel|start;1|do_nanosleep||kernel|start;");
+  EXPECT_EQ(query("SELECT depth, address, symbol, kind, end FROM frames WHERE kind = 'user' ORDER "
+                  "BY stack, depth"),
+            "0|4198400||user|start;1|4202496||user|start;0|4198400||user|broken;");
+  EXPECT_EQ(query("SELECT count(*) FROM samples JOIN frames ON stack = kernel_stack WHERE module = "
+                  "'ext4'"),
+            "4;");
+}
+
+TEST_F(EventTables, HaveNoStacksWhereTheTraceHasNone) {
+  EXPECT_THAT(query("SELECT kernel_stack FROM events"), HasSubstr("SQL error"));
+  EXPECT_THAT(query("SELECT * FROM frames"), HasSubstr("SQL error"));
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stacks of events, as they are shown with them.
+#pragma once
+
+#include <utility>
+
+#include "analysis/stacks/stack_names.h"
+#include "decoders/text/text_buffer.h"
+#include "trace/metadata/name_table.h"
+#include "trace/packet/packet.h"
+
+namespace ktraced {
+
+// Writes the frames of the stacks of single events.
+class EventStacks {
+ public:
+  // `table` must outlive this.
+  EventStacks(const StackTable& table, FrameNamer namer) : names_(table, std::move(namer)) {}
+
+  // Lines as trace-cmd prints them: "=> schedule (ffffffff81a3c5d0)", below "<stack trace>" and, of
+  // the process, "<user stack trace>". A frame without a name is "=> [0x7f0000001234]". Nothing for
+  // an event without stacks.
+  void append_lines(RecordView record, const NameTable& tasks, TextBuffer& out);
+  // Members of a JSON object, each with a comma before it: "kernel_frames" and "user_frames" with
+  // {"address","function","module"} for each frame; what says why a stack ends has no address.
+  void append_members(RecordView record, const NameTable& tasks, TextBuffer& out);
+
+ private:
+  void append_lines(std::string_view heading, const std::vector<StackNames::Frame>& frames,
+                    TextBuffer& out);
+  void append_member(std::string_view key, const std::vector<StackNames::Frame>& frames,
+                     TextBuffer& out);
+
+  StackNames names_;
+};
+
+}  // namespace ktraced
