@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/stacks/stack_sums.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 
 size_t std::hash<ktraced::StackKey>::operator()(const ktraced::StackKey& key) const noexcept {
@@ -89,6 +91,14 @@ uint32_t StackSums::row_of(const StackKey& key, uint64_t ts, uint64_t waker_ts) 
     rows_[index].waker_ts = waker_ts;
   }
   return index;
+}
+
+bool StackSums::lacks_any(const StackTable& table) const {
+  return std::ranges::any_of(rows_.rows(), [&table](const StackRow& row) {
+    return std::ranges::any_of(
+        std::array{row.key.at.kernel, row.key.at.user, row.key.waker.kernel, row.key.waker.user},
+        [&table](uint64_t number) { return number != 0 && table.find(number) == nullptr; });
+  });
 }
 
 StackEnds ends_of(const std::vector<StackRow>& rows, const StackTable& table) {

@@ -108,6 +108,9 @@ class StackSums {
   StackRow& operator[](uint32_t row) { return rows_[row]; }
   void note_kernel_thread(uint32_t owner) { owners_[owner].kernel_thread = true; }
 
+  // Has `table` not all of these stacks?
+  [[nodiscard]] bool lacks_any(const StackTable& table) const;
+
   [[nodiscard]] StacksBy by() const { return by_; }
   [[nodiscard]] const std::vector<StackRow>& rows() const { return rows_.rows(); }
   [[nodiscard]] const std::vector<StackOwner>& owners() const { return owners_.rows(); }

@@ -22,9 +22,9 @@ class StackTree {
   explicit StackTree(Order order, size_t max_nodes = kMaxNodes)
       : order_(order), max_nodes_(max_nodes) {}
 
-  // Frames and owners are numbers of StackNames.
+  // Frames are numbers of StackNames, and owners indices in StackSums::owners().
   struct Node {
-    uint32_t frame = 0;
+    uint32_t frame = 0;   // or an owner
     uint32_t parent = 0;  // index of a node; of an owner: its own
     uint32_t depth = 0;   // 0: an owner
     StackWeight total;    // with the nodes below it

@@ -132,6 +132,7 @@ constexpr Examples kExamples[] = {
   ktracectl report files --live --event syscalls,strings --comm nginx)"},
     {"report kmem", R"(  ktracectl report kmem DIR --by waste
   ktracectl report kmem DIR --event kmalloc,kfree
+  ktracectl report kmem DIR --stacks --by cgroup          who holds what
   ktracectl report kmem --live --duration 5s --top 20)"},
     {"report sched", R"(  ktracectl report sched DIR --by delay
   ktracectl report sched DIR --tid 815 --since -500ms
@@ -140,10 +141,18 @@ constexpr Examples kExamples[] = {
   ktracectl report syscalls DIR --comm make --error ENOENT --last 2s
   ktracectl report syscalls DIR --json
   ktracectl report syscalls --live --syscall openat
+  ktracectl report syscalls DIR --stacks fsync            where it is called
   ktracectl report syscalls DIR --csv --table processes --top all)"},
     {"report wakeups", R"(  ktracectl report wakeups nginx DIR
   ktracectl report wakeups 812 DIR --by delay --top 20
   ktracectl report wakeups 'kworker*' --live --duration 5s)"},
+    {"report cpu", R"(  ktracectl report cpu DIR
+  ktracectl report cpu DIR --by cgroup --top 20
+  ktracectl report cpu DIR --comm nginx --invert
+  ktracectl report cpu DIR --csv --table functions --top all)"},
+    {"report offcpu", R"(  ktracectl report offcpu DIR --by thread
+  ktracectl report offcpu DIR --comm nginx --last 2s
+  ktracectl report offcpu --live --duration 5s)"},
     {"report html", R"(  ktracectl report html DIR -o report.html
   ktracectl report html DIR --event sched,syscalls -o report.html)"},
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev

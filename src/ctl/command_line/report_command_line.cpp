@@ -16,7 +16,9 @@
 #include "ctl/command_line/selection_options.h"
 #include "ctl/command_line/view_command_line.h"
 #include "ctl/reports/report.h"
+#include "ctl/reports/stack_reports.h"
 #include "ctl/selection/comm_pattern.h"
+#include "schema/names.h"
 #include "trace/directory/trace_files.h"
 
 namespace ktraced {
@@ -60,13 +62,59 @@ void add_csv(CLI::App* sub, ReportCommand& report, const std::vector<std::string
       ->type_name("TABLE");
 }
 
-// --by with the sort keys of its rows, the default first.
-void add_by(CLI::App* sub, std::string& by, const std::vector<std::string>& keys) {
-  sub->add_option("--by", by,
-                  fmt::format("What rows are sorted by: {} (the default is {})",
-                              fmt::join(keys, ", "), keys.front()))
-      ->check(one_of("sort key", keys))
-      ->type_name("WHAT");
+// --by with the sort keys of its rows, or with those whose stacks are put together, the default
+// first.
+void add_by(CLI::App* sub, std::string& by, const ReportKind& kind) {
+  const std::vector<std::string> keys = kind.sort_keys();
+  const std::string heading = kind.stacks == StacksIn::always
+                                  ? fmt::format("Whose {} are put together", kind.stacks_of)
+                                  : "What rows are sorted by";
+  std::string what =
+      fmt::format("{}: {} (the default is {})", heading, fmt::join(keys, ", "), keys.front());
+  if (kind.stacks == StacksIn::with_option)
+    what += fmt::format("; with --stacks also whose {} are put together: {}", kind.stacks_of,
+                        fmt::join(stack_owners(), ", "));
+  sub->add_option("--by", by, what)->check(one_of("sort key", by_names(kind)))->type_name("WHAT");
+}
+
+std::string check_syscall(const std::string& typed) {
+  constexpr int32_t kNumbers = 1024;  // more than there are
+  std::vector<std::string> names;
+  for (uint32_t abi = 0; abi < 3; ++abi) {
+    if (syscall_number(abi, typed)) return "";
+    for (int32_t number = 0; number < kNumbers; ++number)
+      if (const auto name = syscall_name(abi, number); !name.empty()) names.emplace_back(name);
+  }
+  return unknown_name("system call", typed, names);
+}
+
+// --stacks and --invert, as the kind has them.
+void add_stacks(CLI::App* sub, ReportCommand& report, const ReportKind& kind) {
+  if (report.kind == ReportCommand::Kind::syscalls)
+    sub->add_option_function<std::string>(
+           "--stacks",
+           [&report](const std::string& name) {
+             report.stacks = true;
+             report.stacks_of = name;
+           },
+           "Where this system call is made: functions and their callers")
+        ->check(check_syscall)
+        ->type_name("NAME");
+  else if (report.kind == ReportCommand::Kind::kmem)
+    sub->add_flag("--stacks", report.stacks,
+                  "Who holds what: functions and their callers, by what is not given back");
+  sub->add_flag("--invert", report.invert,
+                fmt::format("Trees of {} that begin with the innermost functions", kind.stacks_of));
+}
+
+// Of reports that have trees with --stacks only.
+void check_stacks(const ReportCommand& report) {
+  if (report.stacks) return;
+  if (report.invert) throw CLI::ValidationError("--invert needs --stacks");
+  if (is_stack_owner(report.by))
+    throw CLI::ValidationError(fmt::format("--by {} needs --stacks", report.by));
+  if (report.table == "tree" || report.table == "functions")
+    throw CLI::ValidationError(fmt::format("--table {} needs --stacks", report.table));
 }
 
 // The first argument of the report on wakeups. No task can have some names, which are refused. A
@@ -111,8 +159,10 @@ void add_report_kind(CLI::App* report, Command& command, const ReportKind& kind)
   add_csv(sub, *options, table_names(kind));
   if (kind.kind == ReportCommand::Kind::processes)
     sub->add_flag("--tree", options->tree, "Children below their parents");
-  add_by(sub, options->by, kind.sort_keys());
-  sub->callback([options, name = kind.name, &command] {
+  add_by(sub, options->by, kind);
+  if (kind.stacks != StacksIn::none) add_stacks(sub, *options, kind);
+  sub->callback([options, name = kind.name, stacks = kind.stacks, &command] {
+    if (stacks == StacksIn::with_option) check_stacks(*options);
     if (options->directories.empty() && !options->live)
       throw CLI::ValidationError(
           fmt::format("report {} needs DIR, a trace directory, or --live", name));

@@ -69,7 +69,10 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
     auto view = std::make_unique<View>(
         View{std::move(selection), KeptSymbols(trace.symbols()), nullptr, nullptr});
     if (command.stacks)
-      view->stacks = std::make_unique<EventStacks>(stacks, frame_namer(view->symbols));
+      view->stacks = std::make_unique<EventStacks>(
+          stacks, frame_namer([&symbols = view->symbols](uint64_t address) {
+            return symbols.resolve(address);
+          }));
     view->decoder = make_decoder(command, json,
                                  {.schema = trace.schema(),
                                   .names = trace.names(),

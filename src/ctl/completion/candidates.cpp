@@ -110,7 +110,7 @@ std::vector<Candidate> of_report(ValueKind value, const Cursor& cursor) {
   const auto kinds = report_kinds();
   const auto kind = std::ranges::find(kinds, cursor.command->get_name(), &ReportKind::name);
   if (kind == kinds.end()) return {};
-  return plain(value == ValueKind::tables ? table_names(*kind) : kind->sort_keys());
+  return plain(value == ValueKind::tables ? table_names(*kind) : by_names(*kind));
 }
 
 }  // namespace

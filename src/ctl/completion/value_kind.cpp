@@ -54,6 +54,11 @@ constexpr Entry kOptions[] = {
     {"where", ValueKind::free},
 };
 
+// Unless a command is here.
+constexpr Entry kOptionsOf[] = {
+    {"report syscalls --stacks", ValueKind::syscalls},
+};
+
 constexpr Entry kArguments[] = {
     {"events list NAME", ValueKind::events},
     {"events enable NAME", ValueKind::events},
@@ -76,6 +81,8 @@ constexpr Entry kArguments[] = {
     {"report syscalls DIR", ValueKind::traces},
     {"report wakeups WHO", ValueKind::free},
     {"report wakeups DIR", ValueKind::traces},
+    {"report cpu DIR", ValueKind::traces},
+    {"report offcpu DIR", ValueKind::traces},
     {"report html DIR", ValueKind::traces},
     {"export DIR", ValueKind::traces},
     {"query DIR", ValueKind::traces},
@@ -92,8 +99,12 @@ std::optional<ValueKind> find(const auto& entries, std::string_view name) {
 }  // namespace
 
 std::optional<ValueKind> value_kind(const CLI::App& command, const CLI::Option& option) {
-  if (!option.get_positional())
-    return option.get_lnames().empty() ? std::nullopt : find(kOptions, option.get_lnames().front());
+  if (!option.get_positional()) {
+    if (option.get_lnames().empty()) return std::nullopt;
+    const std::string& name = option.get_lnames().front();
+    const auto here = find(kOptionsOf, words_of(command) + " --" + name);
+    return here ? here : find(kOptions, name);
+  }
   return find(kArguments, words_of(command) + " " + option.get_name(true));
 }
 

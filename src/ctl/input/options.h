@@ -87,7 +87,9 @@ struct ReportCommand {
     kmem,
     sched,
     syscalls,
-    wakeups
+    wakeups,
+    cpu,
+    offcpu
   } kind = Kind::summary;
   std::vector<std::string> directories;  // not used with `live`
   bool live = false;                     // report on live events
@@ -99,10 +101,15 @@ struct ReportCommand {
   uint64_t top = 10;                     // rows of each table; kAllRows: all
   std::string who;                       // of wakeups: thread, process or name
   bool tree = false;                     // of processes: children below their parents
+  bool stacks = false;                   // of kmem and syscalls: with trees of stacks
+  std::string stacks_of;                 // of syscalls: of the calls of this name
+  bool invert = false;                   // trees begin with the innermost functions
   bool csv = false;                      // print one table of the report as CSV
   std::string table;                     // with `csv`: which; empty: the first one
   std::string store;  // directory of snapshots given by name; empty: the daemon's
-  std::string by;     // sort key of rows, as named by the kind of report; empty: its default
+  // Sort key of rows, as named by the kind of report, or whose stacks are put together; empty: its
+  // default.
+  std::string by;
 };
 
 // All reports as one HTML page.

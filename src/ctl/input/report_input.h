@@ -15,6 +15,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/coverage/task_history.h"
+#include "analysis/stacks/trace_stacks.h"
 #include "base/error.h"
 #include "ctl/selection/selection.h"
 #include "ctl/selection/wall_clocks.h"
@@ -83,6 +84,9 @@ class ReportInput {
   // Call after the last event. The selecting options that no event met, as typed, with reasons;
   // empty: none.
   [[nodiscard]] virtual std::string unmet_selection() const { return {}; }
+  // Call after the last event. Adds the stacks that traces have outside the window; a stream has
+  // all that its events need.
+  virtual void read_stacks(TraceStacks& /*stacks*/) {}
   // Finds the symbols of these addresses at once, so that symbol() does not ask for each by itself.
   virtual void find_symbols(const std::vector<uint64_t>& /*addresses*/) {}
   // Function and offset at a kernel address; empty if unknown. Valid until the next call.

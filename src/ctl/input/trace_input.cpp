@@ -325,6 +325,11 @@ bool TraceInput::read_more() {
   return false;
 }
 
+void TraceInput::read_stacks(TraceStacks& stacks) {
+  const std::atomic<bool> never = false;
+  if (!history_.is_whole()) static_cast<void>(stacks.read_all(history_, never));
+}
+
 std::string_view TraceInput::symbol(uint64_t address) {
   for (const TraceReader& trace : history_.traces())
     if (auto found = trace.symbols().find(address); found != trace.symbols().end())

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "analysis/coverage/actor.h"
 #include "ctl/reports/actor_json.h"
+#include "ctl/reports/stack_reports.h"
 #include "ctl/terminal/bars.h"
 
 namespace ktraced {
@@ -24,6 +27,23 @@ constexpr std::pair<const char*, KmemValue> kKmemKeys[] = {
     {"held", [](const KmemUse& use) { return use.held_bytes; }},
     {"elsewhere", [](const KmemUse& use) { return use.freed_elsewhere; }},
 };
+
+// Of the same keys, how trees show them.
+constexpr TreeUnit kTreeUnits[] = {
+    {"given", &StackWeight::bytes, CellKind::bytes, "GIVEN", "COUNT"},
+    {"requested", &StackWeight::bytes, CellKind::bytes, "REQUESTED", "COUNT"},
+    {"count", &StackWeight::count, CellKind::count, "COUNT", nullptr},
+    {"waste", &StackWeight::bytes, CellKind::bytes, "WASTE", "COUNT"},
+    {"held", &StackWeight::bytes, CellKind::bytes, "HELD", "COUNT"},
+    {"elsewhere", &StackWeight::count, CellKind::count, "FREED ELSEWHERE", nullptr},
+};
+constexpr std::string_view kDefaultUnit = "held";
+
+const TreeUnit& tree_unit(std::string_view name) {
+  const auto found =
+      std::ranges::find_if(kTreeUnits, [name](const TreeUnit& unit) { return name == unit.name; });
+  return found != std::end(kTreeUnits) ? *found : tree_unit(kDefaultUnit);
+}
 
 constexpr std::array kKmemTypes = {std::pair{KmemType::kmalloc, "kmalloc"},
                                    std::pair{KmemType::cache, "cache"},
@@ -289,6 +309,26 @@ json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
       {"not_followed", analysis.not_followed()}};
 }
 
+void add_kmem_stacks(json& report, const KmemAnalysis& analysis, StackSums& sums,
+                     const StackTable& table, const FrameNamer& namer,
+                     const ReportCommand& command) {
+  const TreeUnit& unit = tree_unit(command.by);
+  const KmemValue value = key_named(kKmemKeys, unit.name).second;
+  const bool of_held = unit.name == kDefaultUnit;
+  StackWeight others;
+  for (const KmemRow& row : analysis.rows(KmemGroup::stacks)) {
+    StackWeight weight{.count = of_held ? row.use.held : row.use.allocs};
+    weight.*unit.of = value(row.use);
+    if (row.others)
+      others = weight;
+    else
+      sums[static_cast<uint32_t>(row.key)].weight = weight;
+  }
+  add_stack_trees(report,
+                  {.sums = sums, .table = table, .namer = namer, .unit = unit, .others = others},
+                  command);
+}
+
 const std::vector<ReportTable>& kmem_tables() {
   using namespace columns;
   static const TableColumns kUse = make_columns(
@@ -310,12 +350,18 @@ const std::vector<ReportTable>& kmem_tables() {
       table("task_sites", "PROCESS AND CALL SITE", "pid", "tid", "comm", "start_ns", "type",
             "call_site", "symbol"),
       table("gfp_flags", "GFP FLAGS", "gfp_flags", "gfp_flags_names"),
-      table("nodes", "NUMA NODE", "page_node", "node")};
+      table("nodes", "NUMA NODE", "page_node", "node"),
+      tree_tables(tree_unit(kDefaultUnit))[0],
+      tree_tables(tree_unit(kDefaultUnit))[1]};
   return kTables;
 }
 
 std::string kmem_report_text(const json& report, const Colours& colours) {
   std::string out = kmem_totals(report, colours);
+  if (report.contains("tree"))
+    return out +
+           stack_trees_text(report, tree_unit(text_at(member(report, "stacks"), "unit")), colours) +
+           kmem_notes(report);
   for (const ReportTable& table : kmem_tables()) out += section_text(table, report, colours);
   out += section_text(held_table(), report, colours);
   return out + ages_text(member(report, "held"), colours) + kmem_notes(report);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "analysis/reports/kmem_analysis.h"
+#include "analysis/stacks/frame_text.h"
+#include "analysis/stacks/stack_sums.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_text.h"
 
@@ -31,6 +33,11 @@ using SymbolAt = std::function<std::string_view(uint64_t address)>;
 // The report as JSON, see docs/reports.md. `analysis` must be finished.
 [[nodiscard]] nlohmann::json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
                                          const SymbolAt& symbol);
+// Adds the trees of stacks, by the sort key, or else by what is held. `sums`: the rows of the
+// analysis's stacks, which get their weights here.
+void add_kmem_stacks(nlohmann::json& report, const KmemAnalysis& analysis, StackSums& sums,
+                     const StackTable& table, const FrameNamer& namer,
+                     const ReportCommand& command);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string kmem_report_text(const nlohmann::json& report, const Colours& colours);
 

@@ -18,6 +18,9 @@
 #include <vector>
 
 #include "analysis/coverage/trace_config.h"
+#include "analysis/reports/fan_out.h"
+#include "analysis/stacks/call_stacks.h"
+#include "analysis/stacks/trace_stacks.h"
 #include "base/print_stderr.h"
 #include "base/text/c_text.h"
 #include "ctl/input/report_input.h"
@@ -33,12 +36,15 @@
 #include "ctl/reports/process_report.h"
 #include "ctl/reports/report_frames.h"
 #include "ctl/reports/sched_report.h"
+#include "ctl/reports/stack_reports.h"
 #include "ctl/reports/summary_report.h"
 #include "ctl/reports/syscall_report.h"
 #include "ctl/reports/wakeup_report.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/terminal.h"
+#include "decoders/text/frame_namer.h"
+#include "schema/names.h"
 
 namespace ktraced {
 
@@ -74,6 +80,52 @@ Result<json> read_and_make(
   if (auto read = making.input.read(analysis); !read) return propagate(read);
   prepare();
   return make();
+}
+
+// Reads all events into `analysis`, and the stacks that they have. `sums` counts the events by
+// these; `make` and `prepare` as above.
+Result<json> read_with_stacks(
+    const ReportMaking& making, Analysis& analysis, const StackSums& sums,
+    const std::function<json(const StackTable& table, const FrameNamer& namer)>& make,
+    const std::function<void()>& prepare = [] {}) {
+  TraceStacks stacks;
+  FanOut both({&stacks, &analysis});
+  const FrameNamer namer =
+      frame_namer([&making](uint64_t address) { return making.input.symbol(address); });
+  return read_and_make(
+      making, both,
+      [&] {
+        if (sums.lacks_any(stacks.table())) making.input.read_stacks(stacks);
+        return make(stacks.table(), namer);
+      },
+      [&] {
+        prepare();
+        std::vector<uint64_t> addresses;
+        stacks.table().for_each([&](uint64_t, const Stack& stack) {
+          if (stack.kind == StackKind::kernel)
+            addresses.insert(addresses.end(), stack.frames.begin(), stack.frames.end());
+        });
+        making.input.find_symbols(addresses);
+      });
+}
+
+Result<json> cpu(const ReportMaking& making) {
+  CpuSampleAnalysis analysis(stacks_by(making.command));
+  return read_with_stacks(making, analysis, analysis.sums(),
+                          [&](const StackTable& table, const FrameNamer& namer) {
+                            making.facts = making.input.facts(kCpuNeeds);
+                            return cpu_report(analysis, table, namer, making.command);
+                          });
+}
+
+Result<json> off_cpu(const ReportMaking& making) {
+  OffCpuAnalysis analysis(stacks_by(making.command));
+  return read_with_stacks(making, analysis, analysis.sums(),
+                          [&](const StackTable& table, const FrameNamer& namer) {
+                            making.facts = making.input.facts(kOffCpuNeeds);
+                            analysis.finish(making.facts.end_ns);
+                            return off_cpu_report(analysis, table, namer, making.command);
+                          });
 }
 
 Result<json> summary(const ReportMaking& making) {
@@ -112,8 +164,18 @@ Result<json> kmem(const ReportMaking& making) {
     return kmem_report(analysis, making.command,
                        [&making](uint64_t address) { return making.input.symbol(address); });
   };
-  return read_and_make(making, analysis, make,
-                       [&] { making.input.find_symbols(call_sites_of(analysis)); });
+  const auto find_call_sites = [&] { making.input.find_symbols(call_sites_of(analysis)); };
+  if (!making.command.stacks) return read_and_make(making, analysis, make, find_call_sites);
+  StackSums sums(stacks_by(making.command));
+  analysis.set_stacks(sums);
+  return read_with_stacks(
+      making, analysis, sums,
+      [&](const StackTable& table, const FrameNamer& namer) {
+        json report = make();
+        add_kmem_stacks(report, analysis, sums, table, namer, making.command);
+        return report;
+      },
+      find_call_sites);
 }
 
 Result<json> sched(const ReportMaking& making) {
@@ -128,11 +190,22 @@ Result<json> sched(const ReportMaking& making) {
 Result<json> syscalls(const ReportMaking& making) {
   CallTracker calls;
   SyscallAnalysis analysis(calls, making.command.single_events());
-  return read_and_make(making, calls, [&] {
+  const auto make = [&] {
     making.facts = making.input.facts(kSyscallNeeds);
     calls.finish(making.facts.end_ns);
     return syscall_report(analysis, making.command);
-  });
+  };
+  if (!making.command.stacks) return read_and_make(making, calls, make);
+  CallStacks stacks(calls, stacks_by(making.command),
+                    [name = making.command.stacks_of](uint32_t abi, int32_t nr) {
+                      return syscall_name(abi, nr) == name;
+                    });
+  return read_with_stacks(making, calls, stacks.sums(),
+                          [&](const StackTable& table, const FrameNamer& namer) {
+                            json report = make();
+                            add_call_stacks(report, stacks, table, namer, making.command);
+                            return report;
+                          });
 }
 
 Result<json> wakeups(const ReportMaking& making) {
@@ -161,6 +234,9 @@ constexpr std::string_view kSyscallUses[] = {"sys_enter", "sys_exit", "sys_compl
 constexpr std::string_view kWakeupUses[] = {"sched_switch",       "sched_waking",
                                             "sched_wakeup",       "sched_wakeup_new",
                                             "sched_migrate_task", "sched_process_fork"};
+constexpr std::string_view kCpuUses[] = {"cpu_sample"};
+constexpr std::string_view kOffCpuUses[] = {"sched_switch", "sched_waking", "sched_process_fork"};
+constexpr std::string_view kOffCpuReads[] = {"sched_switch", "sched_waking"};
 constexpr std::string_view kProcessReads[] = {"sched_process_fork", "sched_process_exit"};
 constexpr std::string_view kFileReads[] = {"sys_enter", "sys_exit", "sys_enter_string",
                                            "sys_exit_string"};
@@ -204,7 +280,9 @@ constexpr ReportKind kReportKinds[] = {
      kmem_tables,
      kmem_sort_keys,
      {.who = "report kmem", .events = kKmemReads, .any = true, .enable = "kmem"},
-     kKmemUses},
+     kKmemUses,
+     StacksIn::with_option,
+     "allocations"},
     {ReportCommand::Kind::sched,
      "sched",
      "Who runs, who waits for a CPU and for how long",
@@ -222,7 +300,9 @@ constexpr ReportKind kReportKinds[] = {
      syscall_tables,
      syscall_sort_keys,
      {.who = "report syscalls", .events = kSyscallReads, .enable = "syscalls"},
-     kSyscallUses},
+     kSyscallUses,
+     StacksIn::with_option,
+     "calls"},
     {ReportCommand::Kind::wakeups,
      "wakeups",
      "Who wakes certain threads, how long these wait and what runs instead",
@@ -232,6 +312,28 @@ constexpr ReportKind kReportKinds[] = {
      wakeup_sort_keys,
      {.who = "report wakeups", .events = kSchedReads, .enable = "sched"},
      kWakeupUses},
+    {ReportCommand::Kind::cpu,
+     "cpu",
+     "Where CPU time went: functions and their callers, by samples",
+     cpu,
+     cpu_report_text,
+     cpu_tables,
+     stack_owners,
+     {.who = "report cpu", .events = kCpuUses, .enable = "cpu_sample"},
+     kCpuUses,
+     StacksIn::always,
+     "samples"},
+    {ReportCommand::Kind::offcpu,
+     "offcpu",
+     "Where threads sleep, for how long, and who wakes them",
+     off_cpu,
+     off_cpu_report_text,
+     off_cpu_tables,
+     stack_owners,
+     {.who = "report offcpu", .events = kOffCpuReads, .enable = "sched"},
+     kOffCpuUses,
+     StacksIn::always,
+     "sleeps"},
 };
 
 const ReportKind& kind_of(const ReportCommand& command) {
@@ -241,8 +343,10 @@ const ReportKind& kind_of(const ReportCommand& command) {
 // The table to print as CSV; null if there is none of that name.
 const ReportTable* table_of(const ReportCommand& command) {
   const std::vector<ReportTable>& tables = kind_of(command).tables();
-  if (command.table.empty()) return &tables.front();
-  const auto found = std::ranges::find(tables, command.table, &ReportTable::name);
+  const std::string_view chosen =
+      command.table.empty() && command.stacks ? std::string_view("tree") : command.table;
+  if (chosen.empty()) return &tables.front();
+  const auto found = std::ranges::find(tables, chosen, &ReportTable::name);
   return found != tables.end() ? &*found : nullptr;
 }
 
@@ -332,6 +436,13 @@ std::span<const ReportKind> report_kinds() { return kReportKinds; }
 std::vector<std::string> table_names(const ReportKind& kind) {
   std::vector<std::string> names;
   for (const ReportTable& table : kind.tables()) names.emplace_back(table.name);
+  return names;
+}
+
+std::vector<std::string> by_names(const ReportKind& kind) {
+  std::vector<std::string> names = kind.sort_keys();
+  if (kind.stacks != StacksIn::with_option) return names;
+  for (std::string& owner : stack_owners()) names.push_back(std::move(owner));
   return names;
 }
 

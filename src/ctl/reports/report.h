@@ -2,6 +2,7 @@
 // The command `report`.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ namespace ktraced {
 
 struct ReportMaking;
 
+// Has a kind of report trees of stacks?
+enum class StacksIn : uint8_t { none, with_option, always };
+
 // A kind of report.
 struct ReportKind {
   ReportCommand::Kind kind;
@@ -28,12 +32,17 @@ struct ReportKind {
   std::vector<std::string> (*sort_keys)();      // of its rows, the default first
   EventNeed needs;
   std::span<const std::string_view> uses;  // empty: all events
+  StacksIn stacks = StacksIn::none;
+  const char* stacks_of = "";  // what has these stacks: "samples"
 };
 
 // All kinds, in the order of the help.
 [[nodiscard]] std::span<const ReportKind> report_kinds();
 // The names of its tables, the default of CSV first.
 [[nodiscard]] std::vector<std::string> table_names(const ReportKind& kind);
+
+// What --by may name: sort keys, and whose stacks are put together.
+[[nodiscard]] std::vector<std::string> by_names(const ReportKind& kind);
 
 // Prints a report on the events of trace directories or of a live stream. Trace directories need no
 // daemon and no privileges. If something cannot be read, reports on everything else and then fails

@@ -11,6 +11,7 @@
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/call_names.h"
 #include "ctl/reports/latency_json.h"
+#include "ctl/reports/stack_reports.h"
 
 namespace ktraced {
 namespace {
@@ -19,6 +20,12 @@ using nlohmann::json;
 // Nothing: no call of the row has a time. It is sorted after all rows that have one.
 using SyscallNumber = std::optional<uint64_t>;
 using SyscallValue = SyscallNumber (*)(const SyscallRow& row);
+
+constexpr TreeUnit kTime = {.name = "ns",
+                            .of = &StackWeight::ns,
+                            .kind = CellKind::duration,
+                            .title = "TOTAL",
+                            .events = "CALLS"};
 
 SyscallNumber if_timed(const SyscallRow& row, uint64_t value) {
   return row.ns.count() != 0 ? SyscallNumber(value) : std::nullopt;
@@ -128,7 +135,9 @@ const std::vector<ReportTable>& syscall_tables() {
       {"slowest",
        make_columns(time("ts", "BEGAN AT"), duration("ns", "TOOK"), number("tid", "THREAD"),
                     text("comm", "", comm_text), text("", "SLOWEST CALLS", whole_call), "syscall",
-                    "args", "ret", "error")}};
+                    "args", "ret", "error")},
+      tree_tables(kTime)[0],
+      tree_tables(kTime)[1]};
   return kTables;
 }
 
@@ -153,8 +162,17 @@ json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& comman
           {"lost", analysis.lost()}};
 }
 
+void add_call_stacks(json& report, const CallStacks& calls, const StackTable& table,
+                     const FrameNamer& namer, const ReportCommand& command) {
+  add_stack_trees(report, {.sums = calls.sums(), .table = table, .namer = namer, .unit = kTime},
+                  command);
+  report["stacks"]["syscall"] = command.stacks_of;
+}
+
 std::string syscall_report_text(const json& report, const Colours& colours) {
   std::string out;
+  if (report.contains("tree"))
+    return stack_trees_text(report, kTime, colours) + syscall_notes(report);
   for (const ReportTable& table : syscall_tables()) out += section_text(table, report, colours);
   return out + histograms_text(member(report, "calls"), colours) + syscall_notes(report);
 }

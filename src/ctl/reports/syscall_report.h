@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "analysis/reports/syscall_analysis.h"
+#include "analysis/stacks/call_stacks.h"
+#include "analysis/stacks/frame_text.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_text.h"
 
@@ -23,6 +25,9 @@ inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
 // The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
                                             const ReportCommand& command);
+// Adds the trees of the stacks of some calls.
+void add_call_stacks(nlohmann::json& report, const CallStacks& calls, const StackTable& table,
+                     const FrameNamer& namer, const ReportCommand& command);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string syscall_report_text(const nlohmann::json& report, const Colours& colours);
 

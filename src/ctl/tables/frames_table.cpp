@@ -12,20 +12,13 @@
 namespace ktraced {
 namespace {
 
-// The symbols of all traces.
-class AllSymbols : public SymbolResolver {
- public:
-  explicit AllSymbols(const History& history) : history_(history) {}
-  std::string_view resolve(uint64_t address) override {
-    for (const TraceReader& trace : history_.traces())
-      if (const auto found = trace.symbols().find(address); found != trace.symbols().end())
-        return found->second;
-    return {};
-  }
-
- private:
-  const History& history_;
-};
+// By any of the traces; empty: unknown.
+std::string_view symbol_at(uint64_t address, const History& history) {
+  for (const TraceReader& trace : history.traces())
+    if (const auto found = trace.symbols().find(address); found != trace.symbols().end())
+      return found->second;
+  return {};
+}
 
 // The first scan reads all stacks.
 class FramesTable : public QueryTable {
@@ -60,8 +53,9 @@ class FramesTable : public QueryTable {
     std::map<uint64_t, const Stack*> sorted;
     stacks.table().for_each(
         [&](uint64_t number, const Stack& stack) { sorted.emplace(number, &stack); });
-    AllSymbols symbols(input_.history);
-    StackNames names(stacks.table(), frame_namer(symbols));
+    StackNames names(stacks.table(), frame_namer([this](uint64_t address) {
+                       return symbol_at(address, input_.history);
+                     }));
     for (const auto& [number, stack] : sorted) {
       const bool in_kernel = stack->kind == StackKind::kernel;
       add(number, *stack,

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace ktraced {
 
 FrameText frame_of_symbol(std::string_view symbol) {
@@ -15,11 +17,11 @@ FrameText frame_of_symbol(std::string_view symbol) {
   return frame;
 }
 
-FrameNamer frame_namer(SymbolResolver& symbols) {
-  return [&symbols](const FramePlace& place) -> std::vector<FrameText> {
+FrameNamer frame_namer(std::function<std::string_view(uint64_t address)> symbol) {
+  return [symbol = std::move(symbol)](const FramePlace& place) -> std::vector<FrameText> {
     if (place.kind == StackKind::kernel)
-      if (const std::string_view symbol = symbols.resolve(place.address); !symbol.empty())
-        return {frame_of_symbol(symbol)};
+      if (const std::string_view name = symbol(place.address); !name.empty())
+        return {frame_of_symbol(name)};
     return {{.function = fmt::format("[{:#x}]", place.address), .module = {}}};
   };
 }

@@ -2,10 +2,11 @@
 // Names the frames of stacks.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "analysis/stacks/frame_text.h"
-#include "decoders/text/decoder.h"
 
 namespace ktraced {
 
@@ -13,7 +14,7 @@ namespace ktraced {
 [[nodiscard]] FrameText frame_of_symbol(std::string_view symbol);
 
 // Names frames of the kernel. What has no name, as frames of processes, is its address:
-// "[0x7f0000001234]". `symbols` must outlive it.
-[[nodiscard]] FrameNamer frame_namer(SymbolResolver& symbols);
+// "[0x7f0000001234]". `symbol`: of a kernel address; empty if unknown.
+[[nodiscard]] FrameNamer frame_namer(std::function<std::string_view(uint64_t address)> symbol);
 
 }  // namespace ktraced

@@ -28,6 +28,28 @@ TEST(CommandLine, Show) {
               HasSubstr("--stacks belongs to --format ftrace and json"));
 }
 
+TEST(CommandLine, ReportsOnStacks) {
+  auto cpu = command<ReportCommand>({"report", "cpu", "/a", "--by", "cgroup", "--invert"});
+  EXPECT_EQ(cpu.kind, ReportCommand::Kind::cpu);
+  EXPECT_EQ(cpu.by, "cgroup");
+  EXPECT_TRUE(cpu.invert);
+  EXPECT_EQ(command<ReportCommand>({"report", "offcpu", "/a"}).kind, ReportCommand::Kind::offcpu);
+  EXPECT_THAT(usage_error({"report", "offcpu", "/a", "--by", "waste"}),
+              HasSubstr("process, thread"));
+  auto kmem = command<ReportCommand>({"report", "kmem", "/a", "--stacks", "--by", "thread"});
+  EXPECT_TRUE(kmem.stacks);
+  EXPECT_EQ(kmem.by, "thread");
+  auto calls = command<ReportCommand>({"report", "syscalls", "/a", "--stacks", "fsync"});
+  EXPECT_TRUE(calls.stacks);
+  EXPECT_EQ(calls.stacks_of, "fsync");
+  EXPECT_THAT(usage_error({"report", "syscalls", "/a", "--stacks", "fsynk"}), HasSubstr("fsync"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--by", "thread"}), HasSubstr("needs --stacks"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--invert"}), HasSubstr("needs --stacks"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--csv", "--table", "tree"}),
+              HasSubstr("needs --stacks"));
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--stacks"}), HasSubstr("--stacks"));
+}
+
 TEST(CommandLine, Query) {
   auto query =
       command<QueryCommand>({"query", "/a", "/b", "SELECT 1", "--csv", "--memory-mb", "64"});
@@ -93,9 +115,10 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(html.top, 5U);
   EXPECT_THAT(usage_error({"report", "html", "/a"}), HasSubstr("--output"));
   EXPECT_THAT(usage_error({"report", "html", "-o", "page.html"}), HasSubstr("DIR"));
-  EXPECT_THAT(usage_error({"report"}), HasSubstr("report needs one of summary, processes, files, "
-                                                 "kmem, sched, syscalls, wakeups, html; see "
-                                                 "'ktracectl help report'"));
+  EXPECT_THAT(usage_error({"report"}),
+              HasSubstr("report needs one of summary, processes, files, "
+                        "kmem, sched, syscalls, wakeups, cpu, offcpu, html; see "
+                        "'ktracectl help report'"));
   EXPECT_THAT(usage_error({"report", "kmem"}),
               HasSubstr("report kmem needs DIR, a trace directory, or --live"));
   auto live = command<ReportCommand>({"report", "kmem", "--live", "--duration", "2"});

@@ -37,7 +37,8 @@ class EventStacksTest : public DecoderTest {
   }
 
   StackTable table_;
-  EventStacks stacks_{table_, frame_namer(symbols_)};
+  EventStacks stacks_{table_,
+                      frame_namer([this](uint64_t address) { return symbols_.resolve(address); })};
   const Bytes record_ =
       by_bash(EVENT_kfree, rec_kfree{.call_site = kCallSite, .ptr = kHeapPointer});
 };

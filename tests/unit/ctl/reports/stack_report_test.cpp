@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ctl/reports/stack_reports.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/ctl/reports/report_fixture.h"
+#include "unit/support/stacked_trace.h"
+
+namespace ktraced::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StackReport : public ReportTest {
+ protected:
+  StackReport() { path_ = write(stacked_trace()); }
+  ReportCommand of(ReportCommand::Kind kind) { return command(kind, {path_}); }
+  json json_of(const ReportCommand& command) {
+    run(command, true);
+    EXPECT_TRUE(result_);
+    return json::parse(out_);
+  }
+  // The lines of a tree: a blank for each level, the function, its total and its own part.
+  static std::string tree_of(const json& report) {
+    std::string out;
+    for (const json& row : report["tree"]["rows"])
+      out += fmt::format("{}{} {} {}\n", std::string(row["depth"].get<size_t>(), ' '),
+                         row["function"].get<std::string>(), row["total"].get<uint64_t>(),
+                         row["self"].get<uint64_t>());
+    return out;
+  }
+
+  std::string path_;
+};
+
+TEST_F(StackReport, SaysWhereCpuTimeWent) {
+  run(of(ReportCommand::Kind::cpu), false);
+  EXPECT_TRUE(result_);
+  EXPECT_THAT(out_, HasSubstr("CPUS WERE      SAMPLES   SHARE\n"
+                              "user                 1  20.0 %\n"
+                              "kernel               2  40.0 %\n"
+                              "kernel thread        1  20.0 %\n"
+                              "idle                 1  20.0 %\n"
+                              "\n"
+                              "CPU  SAMPLES  USER  KERNEL  KERNEL THREAD  GUEST  IDLE\n"
+                              "  0        5     1       2              1      0     1\n"
+                              "\n"
+                              "SELF   SHARE  TOTAL  INNERMOST FUNCTION\n"
+                              "   3  75.0 %      3  ext4_read [ext4]\n"
+                              "   1  25.0 %      3  [0x401000]\n"
+                              "   0   0.0 %      2  [0x402000]\n"
+                              "   0   0.0 %      1  [ended early: no frame pointer]\n"
+                              "\n"
+                              "SAMPLES   SHARE  SELF  STACKS\n"
+                              "      3  75.0 %     0  nginx 812\n"
+                              "      2  50.0 %     0    [0x402000]\n"
+                              "      2  50.0 %     1      [0x401000]\n"
+                              "      1  25.0 %     1        ext4_read [ext4]\n"
+                              "      1  25.0 %     0    [ended early: no frame pointer]\n"
+                              "      1  25.0 %     0      [0x401000]\n"
+                              "      1  25.0 %     1        ext4_read [ext4]\n"
+                              "      1  25.0 %     0  kworker/0:1 57 (kernel thread)\n"
+                              "      1  25.0 %     1    ext4_read [ext4]\n"
+                              "\n"
+                              "user stacks of 3 events: 66.7 % complete, 0.0 % deeper than "
+                              "recorded, 33.3 % ended early\n"
+                              "kernel stacks of 3 events: 100.0 % complete, 0.0 % deeper than "
+                              "recorded, 0.0 % ended early\n"
+                              "1 event has no user stack\n"));
+}
+
+TEST_F(StackReport, PutsStacksTogetherByThreadAndControlGroup) {
+  ReportCommand command = of(ReportCommand::Kind::cpu);
+  command.by = "thread";
+  EXPECT_EQ(tree_of(json_of(command)),
+            "nginx 812 2 0\n"
+            " [0x402000] 2 0\n"
+            "  [0x401000] 2 1\n"
+            "   ext4_read 1 1\n"
+            "worker 813 1 0\n"
+            " [ended early: no frame pointer] 1 0\n"
+            "  [0x401000] 1 0\n"
+            "   ext4_read 1 1\n"
+            "kworker/0:1 57 (kernel thread) 1 0\n"
+            " ext4_read 1 1\n");
+  command.by = "cgroup";
+  const json report = json_of(command);
+  EXPECT_EQ(report["stacks"]["by"], "cgroup");
+  EXPECT_EQ(report["tree"]["rows"][0]["owner"], (json{{"cgroup", "/nginx"}, {"cgroup_id", 7}}));
+}
+
+TEST_F(StackReport, BeginsWithTheInnermostFunctionIfAskedFor) {
+  ReportCommand command = of(ReportCommand::Kind::cpu);
+  command.invert = true;
+  command.selection.tids = {812};
+  const json report = json_of(command);
+  EXPECT_TRUE(report["stacks"]["inverted"].get<bool>());
+  EXPECT_EQ(tree_of(report),
+            "nginx 812 2 0\n"
+            " [0x401000] 1 0\n"
+            "  [0x402000] 1 1\n"
+            " ext4_read 1 0\n"
+            "  [0x401000] 1 0\n"
+            "   [0x402000] 1 1\n");
+}
+
+TEST_F(StackReport, KeepsTheHeaviestLinesOfATree) {
+  ReportCommand command = of(ReportCommand::Kind::cpu);
+  command.top = 1;
+  const json report = json_of(command);
+  EXPECT_EQ(report["functions"]["rows"].size(), 1U);
+  EXPECT_EQ(report["tree"]["rows"].size(), 9U) << "ten lines for a row";
+  EXPECT_EQ(report["tree"]["of"], 9);
+}
+
+TEST_F(StackReport, HasTheTreeAsCsv) {
+  ReportCommand command = of(ReportCommand::Kind::kmem);
+  command.stacks = true;
+  command.csv = true;
+  run(command, false);
+  EXPECT_EQ(out_,
+            "depth,function,module,total,self,count,owner.pid,owner.tid,owner.comm,owner.cgroup,"
+            "owner.others\n"
+            "0,nginx 812,,512,0,1,812,,nginx,,\n"
+            "1,[0x402000],,512,0,1,,,,,\n"
+            "2,[0x401000],,512,0,1,,,,,\n"
+            "3,ext4_read,ext4,512,512,1,,,,,\n");
+}
+
+TEST_F(StackReport, SaysWhoHoldsWhat) {
+  ReportCommand command = of(ReportCommand::Kind::kmem);
+  command.stacks = true;
+  const json held = json_of(command);
+  EXPECT_EQ(held["stacks"]["unit"], "held");
+  EXPECT_EQ(held["stacks"]["total"], 512);
+  EXPECT_TRUE(held.contains("call_sites")) << "with the rest of the report";
+  command.by = "requested";
+  EXPECT_EQ(json_of(command)["stacks"]["total"], 500);
+  command.by = "count";
+  EXPECT_EQ(json_of(command)["stacks"]["total"], 1);
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("COUNT    SHARE  SELF  STACKS\n"
+                              "    1  100.0 %     0  nginx 812\n"));
+}
+
+TEST_F(StackReport, LeavesOtherReportsAsTheyAre) {
+  EXPECT_FALSE(json_of(of(ReportCommand::Kind::kmem)).contains("tree"));
+  run(of(ReportCommand::Kind::kmem), false);
+  EXPECT_EQ(out_.find("STACKS"), std::string::npos);
+  EXPECT_FALSE(json_of(of(ReportCommand::Kind::syscalls)).contains("tree"));
+}
+
+TEST_F(StackReport, SaysWhereASystemCallIsMade) {
+  ReportCommand command = of(ReportCommand::Kind::syscalls);
+  command.stacks = true;
+  command.stacks_of = "read";
+  EXPECT_EQ(tree_of(json_of(command)),
+            "nginx 812 1000000 0\n"
+            " [0x402000] 1000000 0\n"
+            "  [0x401000] 1000000 1000000\n");
+  command.stacks_of = "write";
+  EXPECT_EQ(tree_of(json_of(command)), "");
+}
+
+TEST_F(StackReport, HasSleepsBesideTheirWakers) {
+  const json report = json_of(of(ReportCommand::Kind::offcpu));
+  ASSERT_EQ(report["kinds"].size(), 1U);
+  EXPECT_EQ(report["kinds"][0]["kind"], "interruptible");
+  EXPECT_EQ(report["kinds"][0]["count"], 1);
+  EXPECT_EQ(report["kinds"][0]["total_ns"], 101 * kMillisecond);
+  ASSERT_EQ(report["waits"]["rows"].size(), 1U);
+  const json& wait = report["waits"]["rows"][0];
+  EXPECT_EQ(wait["longest_ns"], 101 * kMillisecond);
+  EXPECT_EQ(wait["longest_ts"], kSecond + 50 * kMillisecond);
+  EXPECT_EQ(wait["owner"]["pid"], 812);
+  EXPECT_EQ(wait["stack"], (json{"schedule", "do_nanosleep", "[0x401000]", "[0x402000]"}));
+  EXPECT_EQ(wait["waker"]["comm"], "nginx");
+  EXPECT_EQ(wait["waker"]["stack"], (json{"try_to_wake_up", "hrtimer_wakeup"}));
+  run(of(ReportCommand::Kind::offcpu), false);
+  EXPECT_THAT(out_, HasSubstr("nginx 812, interruptible\n"
+                              "  SLEEPS AT     WOKEN BY nginx 812 AT\n"
+                              "  schedule      try_to_wake_up\n"
+                              "  do_nanosleep  hrtimer_wakeup\n"
+                              "  [0x401000]\n"
+                              "  [0x402000]\n"));
+  EXPECT_THAT(out_, HasSubstr("user stacks of 1 event: 100.0 % complete"));
+}
+
+// The stack of an event may be in the part of the trace that is not selected.
+TEST_F(StackReport, FindsStacksOutsideTheWindow) {
+  ReportCommand command = of(ReportCommand::Kind::kmem);
+  command.stacks = true;
+  command.times.last_s = 0.845;
+  const json report = json_of(command);
+  EXPECT_EQ(report["stacks"]["kernel"]["lacking"], 0);
+  EXPECT_EQ(report["stacks"]["kernel"]["start"], 1);
+}
+
+TEST_F(StackReport, SaysThatNoEventHasAStack) {
+  TraceSpec plain = stacked_trace();
+  plain.packets = {{.cpu = 0, .records = {sample_of(kSecond, 812, SAMPLE_USER)}}};
+  path_ = write(plain, {}, "plain");
+  run(of(ReportCommand::Kind::cpu), false);
+  EXPECT_THAT(out_, HasSubstr("no event has a stack: 'stacks' in the configuration says which "
+                              "events take them\n"));
+}
+
+}  // namespace
+}  // namespace ktraced::test
