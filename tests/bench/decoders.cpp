@@ -78,11 +78,13 @@ void decode(benchmark::State& state, Input& input,
 
 void write_perfetto(benchmark::State& state, Input& input) {
   uint64_t bytes = 0;
+  const StackTable stacks;
   for (auto _ : state) {
     PerfettoWriter writer({{.sources = input.sources(),
                             .manifest = input.trace.manifest(),
                             .begin_ns = input.trace.begin_ns(),
-                            .end_ns = input.trace.end_ns()}});
+                            .end_ns = input.trace.end_ns()}},
+                          stacks);
     for (const auto& [cpu, at] : input.records.items) {
       writer.on_record({.cpu = cpu}, RecordView(input.records.bytes.data() + at));
       if (writer.out().size() < kPiece) continue;

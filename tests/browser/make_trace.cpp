@@ -3,11 +3,13 @@
 // names that would be markup.
 //
 //   make_trace DIR EVENTS
+//   make_trace DIR stacks    a small one whose events have stacks
 #include <cstdio>
 #include <random>
 #include <string>
 
 #include "unit/support/schema.h"
+#include "unit/support/stacked_trace.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -148,8 +150,10 @@ TraceSpec spec_of(size_t events) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("usage: make_trace DIR EVENTS\n", stderr);
+    std::fputs("usage: make_trace DIR EVENTS|stacks\n", stderr);
     return 64;
   }
-  ktraced::test::write_trace(argv[1], ktraced::test::spec_of(std::stoul(argv[2])));
+  const std::string what = argv[2];
+  ktraced::test::write_trace(argv[1], what == "stacks" ? ktraced::test::stacked_trace()
+                                                       : ktraced::test::spec_of(std::stoul(what)));
 }

@@ -53,6 +53,12 @@ class Reader {
     intern(interned.event_categories(), categories_);
     intern(interned.event_names(), names_);
     intern(interned.debug_annotation_names(), arguments_);
+    intern(interned.function_names(), functions_);
+    intern(interned.mapping_paths(), paths_);
+    for (const auto& mapping : interned.mappings()) mappings_[mapping.iid()] = mapping;
+    for (const auto& frame : interned.frames()) frames_[frame.iid()] = frame;
+    for (const auto& stack : interned.callstacks()) callstacks_[stack.iid()] = stack;
+    if (packet.has_perf_sample()) sample(packet.timestamp(), packet.perf_sample());
     if (packet.has_track_descriptor()) describe(packet.track_descriptor());
     if (packet.has_ftrace_events()) bundle(packet.ftrace_events());
     if (packet.has_process_tree()) people(packet.process_tree());
@@ -69,6 +75,25 @@ class Reader {
   void intern(const Entries& entries, Names& names) {
     for (const auto& entry : entries)
       if (!names.emplace(entry.iid(), entry.name()).second) fault("a name defined twice");
+  }
+
+  void sample(uint64_t ts, const PerfSample& sample) {
+    ReadSample read{.ts = ts,
+                    .cpu = sample.cpu(),
+                    .pid = sample.pid(),
+                    .tid = sample.tid(),
+                    .mode = sample.cpu_mode(),
+                    .stack = {}};
+    if (callstacks_[sample.callstack_iid()].frame_ids().empty()) fault("a sample without frames");
+    for (const uint64_t id : callstacks_[sample.callstack_iid()].frame_ids()) {
+      const auto& frame = frames_[id];
+      read.stack +=
+          (read.stack.empty() ? "" : "; ") + resolve(functions_, frame.function_name_id()) + " (";
+      for (const uint64_t path : mappings_[frame.mapping_id()].path_string_ids())
+        read.stack += "/" + resolve(paths_, path);
+      read.stack += ")";
+    }
+    out_.samples.push_back(std::move(read));
   }
 
   void describe(const TrackDescriptor& track) {
@@ -238,7 +263,10 @@ class Reader {
   }
 
   ReadTrace out_;
-  Names categories_, names_, arguments_;
+  Names categories_, names_, arguments_, functions_, paths_;
+  std::map<uint64_t, InternedData::Mapping> mappings_;
+  std::map<uint64_t, InternedData::Frame> frames_;
+  std::map<uint64_t, InternedData::Callstack> callstacks_;
   std::map<uint64_t, TrackDescriptor> tracks_;
   std::vector<std::pair<uint64_t, Resolved>> marks_;
   std::map<uint64_t, std::vector<ReadMark>> open_;

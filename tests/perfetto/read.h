@@ -36,6 +36,14 @@ struct ReadEvent {
   bool first_after_loss = false;
 };
 
+// A sample of a CPU.
+struct ReadSample {
+  uint64_t ts = 0;
+  uint32_t cpu = 0, pid = 0, tid = 0;
+  int32_t mode = 0;
+  std::string stack;  // functions, the outermost first: "main (/app); read (/libc)"
+};
+
 struct ReadThread {
   std::string name;  // the last one defined
   int32_t pid = 0;
@@ -50,6 +58,7 @@ struct ReadTrace {
   std::vector<ReadEvent> events;
   std::vector<ReadMark> slices;  // by begin
   std::vector<ReadMark> instants;
+  std::vector<ReadSample> samples;
   std::map<std::string, std::vector<std::pair<uint64_t, int64_t>>> counters;  // by name of track
   std::map<int32_t, ReadThread> threads;
   std::map<int32_t, std::string> processes;

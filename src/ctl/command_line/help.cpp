@@ -157,7 +157,8 @@ constexpr Examples kExamples[] = {
   ktracectl report html DIR --event sched,syscalls -o report.html)"},
     {"export", R"(  ktracectl export DIR --to perfetto -o out.pftrace    for ui.perfetto.dev
   ktracectl export DIR --to trace.dat -o trace.dat     for trace-cmd report and KernelShark
-  ktracectl export DIR --to json -o - | jq .event)"},
+  ktracectl export DIR --to json -o - | jq .event
+  ktracectl export DIR --to folded -o - | flamegraph.pl >out.svg)"},
     {"query", R"(  ktracectl query DIR .tables
   ktracectl query DIR 'SELECT comm, count(*) FROM sys_enter GROUP BY comm ORDER BY 2 DESC'
   ktracectl query DIR --pid 815 --last 2s 'SELECT syscall, sum(dur) FROM calls GROUP BY syscall'

@@ -161,6 +161,7 @@ std::optional<ExportCommand::Form> export_form_named(std::string_view name) {
   if (name == "perfetto") return Form::perfetto;
   if (name == "trace.dat") return Form::trace_dat;
   if (name == "json") return Form::json;
+  if (name == "folded") return Form::folded;
   return std::nullopt;
 }
 
@@ -170,13 +171,13 @@ void add_export(CLI::App& app, Command& command) {
   add_directories(sub, *options)->required();
   sub->add_option_function<std::string>(
          "--to", [options](const std::string& form) { options->form = *export_form_named(form); },
-         "perfetto (for ui.perfetto.dev), trace.dat (for trace-cmd and KernelShark) or json (the "
-         "lines of show --format json)")
+         "perfetto (for ui.perfetto.dev), trace.dat (for trace-cmd and KernelShark), json (the "
+         "lines of show --format json) or folded (stacks, for flame graphs)")
       ->required()
       ->check([](const std::string& form) {
         if (export_form_named(form)) return std::string();
-        return unknown_name("form", form, {"perfetto", "trace.dat", "json"},
-                            "there are perfetto, trace.dat and json");
+        return unknown_name("form", form, {"perfetto", "trace.dat", "json", "folded"},
+                            "there are perfetto, trace.dat, json and folded");
       })
       ->type_name("FORM");
   sub->add_option("-o,--output", options->output, "The file to be written; -: standard output")

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -12,9 +13,11 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/stacks/trace_stacks.h"
 #include "base/print_stderr.h"
 #include "ctl/archive/open_history.h"
 #include "ctl/exports/exporter.h"
+#include "ctl/exports/folded_exporter.h"
 #include "ctl/exports/trace_dat_exporter.h"
 #include "ctl/input/config_caveats.h"
 #include "ctl/input/trace_texts.h"
@@ -86,8 +89,8 @@ class JsonExporter : public BufferedExporter {
 
 class PerfettoExporter : public BufferedExporter {
  public:
-  PerfettoExporter(History& history, std::vector<ExportChoice>& choices)
-      : history_(history), choices_(choices), writer_(sources_of(history, choices)) {
+  PerfettoExporter(History& history, std::vector<ExportChoice>& choices, const StackTable& stacks)
+      : history_(history), choices_(choices), writer_(sources_of(history, choices), stacks) {
     for (const TraceReader& trace : history.traces()) {
       const Event* event = trace.schema().find("sched_switch");
       switches_.push_back(event != nullptr ? event->id : 0);
@@ -195,9 +198,14 @@ std::filesystem::path spool_directory(const std::string& output) {
   return parent.empty() ? "." : parent;
 }
 
+// `stacks` must outlive the result.
 std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, History& history,
-                                        std::vector<ExportChoice>& choices) {
+                                        std::vector<ExportChoice>& choices,
+                                        const StackTable& stacks) {
   switch (command.form) {
+    case ExportCommand::Form::folded:
+      return std::make_unique<FoldedExporter>(history, choices, stacks,
+                                              !command.selection.events.empty());
     case ExportCommand::Form::json:
       return std::make_unique<JsonExporter>(history, choices);
     case ExportCommand::Form::trace_dat:
@@ -205,13 +213,14 @@ std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, History& h
     case ExportCommand::Form::perfetto:
       break;
   }
-  return std::make_unique<PerfettoExporter>(history, choices);
+  return std::make_unique<PerfettoExporter>(history, choices, stacks);
 }
 
 }  // namespace
 
 Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
-  const bool binary = command.form != ExportCommand::Form::json;
+  using Form = ExportCommand::Form;
+  const bool binary = command.form == Form::perfetto || command.form == Form::trace_dat;
   if (binary && command.output == "-" && ::isatty(STDOUT_FILENO) == 1)
     return fail(ExitCode::usage, "a trace of this form is not for a terminal: give -o FILE");
   auto history = open_history(command.directories, command.partial);
@@ -221,13 +230,23 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   if (!choices) return propagate(choices);
   auto target = OutputTarget::open(command.output, access_of_traces(command.directories));
   if (!target) return propagate(target);
-  auto exporter = make_exporter(command, *history, *choices);
+  TraceStacks stacks;
+  const bool has_stacks = std::ranges::any_of(
+      history->traces(), [](const TraceReader& trace) { return trace.schema().stacks; });
+  const std::atomic<bool> never = false;
+  if (has_stacks && (command.form == Form::perfetto || command.form == Form::folded))
+    static_cast<void>(stacks.read_all(*history, never));
+  auto exporter = make_exporter(command, *history, *choices, stacks.table());
   const auto start = std::chrono::steady_clock::now();
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (exporter->total().records == 0 && (!command.selection.empty() || !command.times.empty()))
     print_none_selected(*history, command.selection, command.times, choices->front().selection,
                         use_of(*choices), exporter->total().lost);
+  if (exporter->total().records == 0 && command.form == Form::folded &&
+      command.selection.events.empty())
+    print_stderr(
+        "ktracectl: the traces have no samples; --event takes the stacks of other events\n");
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
   print_states(*history, StatesOf::all);

@@ -135,7 +135,7 @@ std::vector<Candidate> candidates(ValueKind kind, const Cursor& cursor, const As
     case ValueKind::time_forms:
       return plain(time_form_names());
     case ValueKind::export_forms:
-      return plain({"perfetto", "trace.dat", "json"});
+      return plain({"perfetto", "trace.dat", "json", "folded"});
     case ValueKind::top_views:
       return plain(top_view_names());
     case ValueKind::sort_keys:

@@ -125,7 +125,7 @@ struct HtmlCommand {
 
 // Traces in a format for other programs.
 struct ExportCommand {
-  enum class Form { perfetto, json, trace_dat } form = Form::perfetto;
+  enum class Form { perfetto, json, trace_dat, folded } form = Form::perfetto;
   std::vector<std::string> directories;
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;

@@ -17,7 +17,7 @@ namespace packet {
 inline constexpr pbf_tag_type kFtraceEvents = 1, kProcessTree = 2, kClockSnapshot = 6,
                               kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
                               kInternedData = 12, kSequenceFlags = 13, kFtraceStats = 34,
-                              kSystemInfo = 45, kTrackDescriptor = 60;
+                              kSystemInfo = 45, kTrackDescriptor = 60, kPerfSample = 66;
 inline constexpr uint32_t kStateCleared = 1, kNeedsState = 2;  // sequence flags
 }  // namespace packet
 
@@ -88,8 +88,27 @@ inline constexpr pbf_tag_type kNameIid = 1, kBool = 2, kUint = 3, kInt = 4, kStr
 }
 
 namespace interned {
-inline constexpr pbf_tag_type kCategories = 1, kEventNames = 2, kAnnotationNames = 3;
+inline constexpr pbf_tag_type kCategories = 1, kEventNames = 2, kAnnotationNames = 3,
+                              kFunctionNames = 5, kFrames = 6, kCallstacks = 7, kMappingPaths = 17,
+                              kMappings = 19;
 inline constexpr pbf_tag_type kIid = 1, kName = 2;  // of each entry
 }  // namespace interned
+
+namespace frame {
+inline constexpr pbf_tag_type kFunctionName = 2, kMapping = 3;
+}
+
+namespace callstack {
+inline constexpr pbf_tag_type kFrames = 2;  // the outermost first
+}
+
+namespace mapping {
+inline constexpr pbf_tag_type kPath = 7;
+}
+
+namespace perf_sample {
+inline constexpr pbf_tag_type kCpu = 1, kPid = 2, kTid = 3, kCallstack = 4, kCpuMode = 5;
+inline constexpr int32_t kUnknown = 0, kKernel = 1, kUser = 2;  // modes
+}  // namespace perf_sample
 
 }  // namespace ktraced::perfetto

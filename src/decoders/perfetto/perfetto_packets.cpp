@@ -10,17 +10,14 @@ namespace {
 
 constexpr uint32_t kSequence = 1;  // any number but 0
 
-void add_sequence(pbf_writer& packet, uint32_t flags) {
-  packet.add_uint32(pb::packet::kSequenceId, kSequence);
-  packet.add_uint32(pb::packet::kSequenceFlags, flags);
-}
-
 }  // namespace
 
-void PerfettoPackets::end_packet(pbf_writer& packet) {
-  add_sequence(packet, first_ ? pb::packet::kStateCleared : pb::packet::kNeedsState);
+void PerfettoPackets::end_packet(pbf_writer& packet, const std::string& bytes) {
+  packet.add_uint32(pb::packet::kSequenceId, kSequence);
+  packet.add_uint32(pb::packet::kSequenceFlags,
+                    first_ ? pb::packet::kStateCleared : pb::packet::kNeedsState);
   first_ = false;
-  pbf_writer(out_).add_message(pb::trace::kPacket, packet_);
+  pbf_writer(out_).add_message(pb::trace::kPacket, bytes);
 }
 
 void PerfettoPackets::count(uint64_t ts, uint64_t track, int64_t value) {
@@ -65,17 +62,11 @@ uint64_t PerfettoPackets::intern(Names kind, std::string_view name) {
   if (const auto found = names.find(name); found != names.end()) return found->second;
   const uint64_t iid = names.size() + 1;
   names.emplace(name, iid);
-  std::string bytes;
-  pbf_writer packet(bytes);
-  {
-    pbf_writer data(packet, pb::packet::kInternedData);
+  add_interned([&](pbf_writer& data) {
     pbf_writer entry(data, pb::interned::kCategories + static_cast<uint32_t>(kind));
     entry.add_uint64(pb::interned::kIid, iid);
     entry.add_string(pb::interned::kName, name.data(), name.size());
-  }
-  add_sequence(packet, first_ ? pb::packet::kStateCleared : pb::packet::kNeedsState);
-  first_ = false;
-  pbf_writer(out_).add_message(pb::trace::kPacket, bytes);
+  });
   return iid;
 }
 

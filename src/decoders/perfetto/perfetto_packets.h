@@ -23,7 +23,7 @@ class PerfettoPackets {
     packet_.clear();
     protozero::pbf_writer packet(packet_);
     fill(packet);
-    end_packet(packet);
+    end_packet(packet, packet_);
   }
   // Adds a packet with a time, in ns of CLOCK_BOOTTIME; `fill` gets the protozero::pbf_writer for
   // the rest of its content.
@@ -69,13 +69,27 @@ class PerfettoPackets {
   uint64_t category(std::string_view name) { return intern(Names::categories, name); }
   uint64_t argument_name(std::string_view name) { return intern(Names::arguments, name); }
 
+  // Adds interned data of other kinds, before the packet that is being filled; `fill` gets the
+  // protozero::pbf_writer for it.
+  template <class Fill>
+  void add_interned(Fill&& fill) {
+    std::string bytes;
+    protozero::pbf_writer packet(bytes);
+    {
+      protozero::pbf_writer data(packet, perfetto::packet::kInternedData);
+      fill(data);
+    }
+    end_packet(packet, bytes);
+  }
+
   // Complete packets: the caller takes and clears them.
   [[nodiscard]] std::string& out() { return out_; }
 
  private:
   enum class Names : uint8_t { categories, events, arguments };
 
-  void end_packet(protozero::pbf_writer& packet);
+  // `bytes`: what `packet` writes to.
+  void end_packet(protozero::pbf_writer& packet, const std::string& bytes);
   uint64_t intern(Names kind, std::string_view name);
   template <class Fill>
   uint64_t describe(std::string_view name, uint64_t parent, Fill&& fill);

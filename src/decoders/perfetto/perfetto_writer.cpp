@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
+#include "decoders/text/frame_namer.h"
 #include "decoders/text/safe_text.h"
 #include "trace/packet/field_value.h"
 
@@ -27,7 +28,9 @@ PerfettoWriter::Source::Source(PerfettoWriter& writer, const PerfettoSource& of)
       arguments(of.sources, writer.packets_),
       kmem(of.sources.schema) {}
 
-PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources) {
+PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources, const StackTable& stacks)
+    : stacks_(packets_, stacks,
+              frame_namer([this](uint64_t address) { return symbol_at(address); })) {
   for (const PerfettoSource& source : sources) {
     sources_.push_back(std::make_unique<Source>(*this, source));
     calls_.add_source(source.sources.schema, source.sources.names);
@@ -37,12 +40,22 @@ PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources) {
   }
 }
 
+// By any of the traces.
+std::string_view PerfettoWriter::symbol_at(uint64_t address) {
+  for (const auto& source : sources_)
+    if (SymbolResolver* symbols = source->trace.sources.symbols; symbols != nullptr)
+      if (const auto symbol = symbols->resolve(address); !symbol.empty()) return symbol;
+  return {};
+}
+
 PerfettoWriter::Plan PerfettoWriter::plan_of(const Event& event) {
   Plan plan;
   for (const Field& field : event.fields)
     if (field.meaning == Meaning::tid && is_scalar(field)) plan.tasks.push_back(field);
   plan.is_call = is_call(event);
-  if (plan.is_call) return plan;
+  plan.is_sample = event.name == "cpu_sample";
+  if (plan.is_sample) plan.mode = field_named(event, "mode");
+  if (plan.is_call || plan.is_sample) return plan;
   plan.kernel = PerfettoKernelEvent::of(event);
   if (event.perfetto == pb::sched_switch::kEvent) {
     plan.prev = field_named(event, "prev_pid");
@@ -112,6 +125,9 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
   for (const Field& task : plan.tasks)
     names_.see(names, static_cast<uint32_t>(integer_of(task, record).value_or(0)), from.cpu, ts);
   if (plan.is_call) return calls_.on_record(from, record);
+  if (plan.is_sample)
+    return stacks_.add_sample(from.cpu, record, cpu_mode_of(value_or_zero(plan.mode, record)),
+                              names);
   if (plan.kernel) {
     follow_states(plan, names, from.cpu, record);
     plan.kernel->write(names, from.cpu, record, bundles_);

@@ -19,6 +19,7 @@
 #include "decoders/perfetto/perfetto_memory.h"
 #include "decoders/perfetto/perfetto_names.h"
 #include "decoders/perfetto/perfetto_packets.h"
+#include "decoders/perfetto/perfetto_stacks.h"
 #include "decoders/perfetto/perfetto_states.h"
 #include "decoders/perfetto/perfetto_syscalls.h"
 #include "trace/directory/manifest.h"
@@ -39,8 +40,9 @@ struct PerfettoSource {
 // until it is taken.
 class PerfettoWriter : public MergeSink {
  public:
-  // `sources` is sorted by begin time; the index is RecordOrigin::source.
-  explicit PerfettoWriter(const std::vector<PerfettoSource>& sources);
+  // `sources` is sorted by begin time; the index is RecordOrigin::source. `stacks`: of all of them,
+  // must outlive the writer.
+  PerfettoWriter(const std::vector<PerfettoSource>& sources, const StackTable& stacks);
 
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
@@ -56,6 +58,8 @@ class PerfettoWriter : public MergeSink {
   // How an event is converted.
   struct Plan {
     bool is_call = false;                       // sys_enter, sys_exit or sys_completed
+    bool is_sample = false;                     // cpu_sample
+    std::optional<Field> mode;                  // of a sample
     uint64_t title = 0, category = 0;           // interned
     std::optional<PerfettoKernelEvent> kernel;  // written as this message
     bool is_instant = false;                    // shown on the track of its thread
@@ -93,6 +97,8 @@ class PerfettoWriter : public MergeSink {
   void follow_states(const Plan& plan, const NameTable& names, uint32_t cpu, RecordView record);
   void write(Source& source, const Plan& plan, const RecordOrigin& from, RecordView record);
 
+  std::string_view symbol_at(uint64_t address);
+
   PerfettoPackets packets_;
   PerfettoBundles bundles_{packets_};
   PerfettoNames names_{packets_, bundles_};
@@ -101,6 +107,7 @@ class PerfettoWriter : public MergeSink {
   PerfettoStates states_{bundles_};
   CallTracker calls_;
   PerfettoSyscalls syscalls_{calls_, packets_, names_};
+  PerfettoStacks stacks_;
   std::vector<std::unique_ptr<Source>> sources_;
   std::map<uint32_t, uint64_t> records_;  // of each CPU
   std::set<uint32_t> losing_memory_;      // CPUs that are losing allocations or frees

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What Perfetto's own engine makes of exported traces: no errors, and the intervals of reports and queries.
 //
-//   node engine_test.mjs KTRACECTL PACKAGES TRACE…
+//   node engine_test.mjs KTRACECTL PACKAGES MAKE_TRACE TRACE…
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { TraceProcessor } from "./trace_processor.mjs";
 
-const [ktracectl, packages, ...traces] = process.argv.slice(2).map((each) => path.resolve(each));
+const [ktracectl, packages, makeTrace, ...traces] = process.argv.slice(2).map((each) => path.resolve(each));
 const directory = mkdtempSync(path.join(tmpdir(), "ktraced-perfetto-"));
 after(() => rmSync(directory, { recursive: true }));
 
@@ -197,3 +197,17 @@ for (const trace of traces.filter((each) => each.endsWith("-whole")))
     await t.test("no state goes on across the loss", () => claimsNothingAcross(engine, damaged.gap));
     await t.test("the other states are the intervals of runs and waits", () => hasTheStates(engine, damaged.copy, damaged.gap));
   });
+
+test("samples have their callstacks", async () => {
+  const trace = path.join(directory, "stacks");
+  execFileSync(makeTrace, [trace, "stacks"]);
+  const engine = await imported(trace);
+  hasNoErrors(engine, 0, 0);
+  const innermost = engine.query(`select tid, stack_profile_frame.name as name, count(*) as count from perf_sample join thread using (utid)
+    join stack_profile_callsite on callsite_id = stack_profile_callsite.id join stack_profile_frame on frame_id = stack_profile_frame.id
+    group by tid, stack_profile_frame.name order by tid, stack_profile_frame.name`);
+  assert.deepEqual(innermost.map(({ tid, name, count }) => `${tid} ${name} ${count}`),
+                   ["0 [idle] 1", "57 ext4_read 1", "812 [0x401000] 1", "812 ext4_read 1", "813 ext4_read 1"]);
+  const depths = engine.query("select depth from perf_sample join stack_profile_callsite on callsite_id = stack_profile_callsite.id order by ts");
+  assert.deepEqual(depths.map(({ depth }) => depth), [1, 2, 2, 0, 0]);
+});

@@ -91,8 +91,10 @@ TEST(CommandLine, Export) {
   EXPECT_TRUE(exported.partial);
   EXPECT_EQ(command<ExportCommand>({"export", "/a", "--to", "trace.dat", "-o", "x"}).form,
             ExportCommand::Form::trace_dat);
+  EXPECT_EQ(command<ExportCommand>({"export", "/a", "--to", "folded", "-o", "x"}).form,
+            ExportCommand::Form::folded);
   EXPECT_THAT(usage_error({"export", "/a", "--to", "chrome", "-o", "x"}),
-              HasSubstr("unknown form 'chrome'; there are perfetto, trace.dat and json"));
+              HasSubstr("unknown form 'chrome'; there are perfetto, trace.dat, json and folded"));
   EXPECT_THAT(usage_error({"export", "/a", "-o", "x"}), HasSubstr("--to FORM is missing"));
   EXPECT_THAT(usage_error({"export", "/a", "--to", "json"}), HasSubstr("--output FILE is missing"));
 }

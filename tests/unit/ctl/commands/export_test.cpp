@@ -11,6 +11,7 @@
 #include "perfetto/read.h"
 #include "unit/support/golden.h"
 #include "unit/support/schema.h"
+#include "unit/support/stacked_trace.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced::test {
@@ -292,6 +293,58 @@ TEST_F(ExportTest, WritesAValidTraceOrNothingWhenDamaged) {
     for (const std::string& fault : read_perfetto_file(out_file_).faults)
       ADD_FAILURE() << "byte " << at << ": " << fault;
   }
+}
+
+TEST_F(ExportTest, HasSamplesWithCallstacksInPerfetto) {
+  const fs::path path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  const ReadTrace trace = exported(to_file({path}));
+  std::string samples;
+  for (const ReadSample& sample : trace.samples)
+    samples += fmt::format("{}/{} {} {}\n", sample.pid, sample.tid, sample.mode, sample.stack);
+  EXPECT_EQ(samples,
+            "812/812 2 [0x402000] (/[unknown]); [0x401000] (/[unknown])\n"
+            "812/812 1 [0x402000] (/[unknown]); [0x401000] (/[unknown]); ext4_read (/ext4)\n"
+            "812/813 1 [ended early: no frame pointer] (/[unknown]); [0x401000] (/[unknown]); "
+            "ext4_read (/ext4)\n"
+            "0/0 1 [idle] (/[unknown])\n"
+            "57/57 1 ext4_read (/ext4)\n");
+  EXPECT_EQ(trace.samples[1].ts, kSecond + 10 * kMillisecond);
+  EXPECT_TRUE(trace.instants_named("cpu_sample").empty());
+}
+
+TEST_F(ExportTest, FoldsTheStacksOfSamples) {
+  const fs::path path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  ExportCommand command = to_file({path});
+  command.form = ExportCommand::Form::folded;
+  run(command);
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(read_file(out_file_),
+            "kworker/0:1;ext4_read 1\n"
+            "nginx;[0x402000];[0x401000] 1\n"
+            "nginx;[0x402000];[0x401000];ext4_read 1\n"
+            "nginx;[ended early: no frame pointer];[0x401000];ext4_read 1\n");
+}
+
+TEST_F(ExportTest, FoldsTheStacksOfOtherEvents) {
+  const fs::path path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  ExportCommand command = to_file({path});
+  command.form = ExportCommand::Form::folded;
+  command.selection.events = {"sched_switch", "kmalloc"};
+  command.selection.pids = {812};
+  run(command);
+  EXPECT_EQ(read_file(out_file_),
+            "nginx;[0x402000];[0x401000];do_nanosleep;schedule 1\n"
+            "nginx;[0x402000];[0x401000];ext4_read 1\n"
+            "swapper 1\n");
+  fs::remove(out_file_);
+  command.selection = {};
+  command.directories = {write("plain")};
+  run(command);
+  EXPECT_EQ(read_file(out_file_), "");
+  EXPECT_THAT(err_, HasSubstr("the traces have no samples; --event takes"));
 }
 
 }  // namespace

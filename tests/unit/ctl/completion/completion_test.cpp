@@ -71,7 +71,8 @@ TEST(Completion, OffersValuesOfOptions) {
               ElementsAre("--format=kmemtrace", "--format=kmemtrace-minimal"));
   EXPECT_THAT(offered({"stream", "--syscall", "opena"}), ElementsAre("openat", "openat2"));
   EXPECT_THAT(offered({"show", "--error", "ENOE"}), ElementsAre("ENOENT", "ENOEXEC"));
-  EXPECT_THAT(offered({"export", "DIR", "--to", ""}), ElementsAre("json", "perfetto", "trace.dat"));
+  EXPECT_THAT(offered({"export", "DIR", "--to", ""}),
+              ElementsAre("folded", "json", "perfetto", "trace.dat"));
   EXPECT_THAT(offered({"report", "sched", "--by", "run"}), ElementsAre("runtime"));
   EXPECT_THAT(offered({"report", "summary", "--by", "l"}), ElementsAre("lost"));
   EXPECT_THAT(offered({"report", "sched", "--table", ""}), Contains("threads"));

@@ -39,7 +39,8 @@ class PerfettoFixture : public ::testing::Test {
                                        .manifest = manifest_,
                                        .begin_ns = 1000,
                                        .end_ns = 9000,
-                                       .changes = changes_}});
+                                       .changes = changes_}},
+          stacks_);
     return *writer_;
   }
   template <class Record>
@@ -68,6 +69,7 @@ class PerfettoFixture : public ::testing::Test {
   FewSymbols symbols_;
   Manifest manifest_;
   std::vector<uint64_t> changes_;
+  StackTable stacks_;
   std::unique_ptr<PerfettoWriter> writer_;
 };
 
