@@ -5,6 +5,7 @@ import { kmemSection } from "./kmem.js";
 import { processSection } from "./processes.js";
 import { schedSection } from "./sched.js";
 import { signalSection } from "./signals.js";
+import { stackSection } from "./stacks.js";
 import { bar, head, summarySection } from "./summary.js";
 import { syscallSection } from "./syscalls.js";
 import { timelineSection } from "./timeline.js";
@@ -17,10 +18,11 @@ document.getElementById("head").append(...head(data).filter((part) => part !== n
 const timeline = timelineSection(data);
 // With the words of the bar that lead to them.
 const kSections = [
-  [processSection, "Processes"], [schedSection, "Scheduling"], [wakeupSection, "Wake-ups"], [signalSection, "Signals"],
+  [stackSection, "Stacks"], [processSection, "Processes"], [schedSection, "Scheduling"], [wakeupSection, "Wake-ups"], [signalSection, "Signals"],
   [syscallSection, "System calls"], [fileSection, "Files"], [kmemSection, "Memory"], [summarySection, "Events"],
 ];
-const sections = [[timeline.element, "Timeline"], ...kSections.map(([section, title]) => [section(data, timeline.places), title])];
+const sections = [[timeline.element, "Timeline"], ...kSections.map(([section, title]) => [section(data, timeline.places, timeline.range), title])]
+  .filter(([element]) => element !== null);
 document.getElementById("bar").append(...bar(sections.map(([{ id }, title]) => ({ id, title }))));
 document.getElementById("main").replaceChildren(...sections.map(([element]) => element));
 // Canvases are drawn with the next frame; at the frame after that they are complete.

@@ -310,5 +310,5 @@ export function timelineSection(data) {
       el("div", { class: "timeline" }, drawn.threadPane.element));
   section.append(...listOf("reduced", left.all));
   onSearch((text) => drawn.filter({ text }));
-  return { element: section, places: placesOn(drawn) };
+  return { element: section, places: placesOn(drawn), range: drawn.range };
 }

@@ -4,7 +4,7 @@
 //   node html_report_test.mjs KTRACECTL MAKE_TRACE
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
@@ -761,6 +761,83 @@ quietly("the theme can be changed", async () => {
   assert.notEqual(await colour(), before);
   assert.notEqual(await pixels(".pane"), drawn);
 });
+
+// ---- stacks ----
+
+async function openStacks() {
+  const traced = path.join(directory, "stacks"), file = path.join(directory, "stacks.html");
+  if (!existsSync(file)) {
+    execFileSync(makeTrace, [traced, "stacks"]);
+    execFileSync(ktracectl, ["report", "html", traced, "-o", file]);
+  }
+  await browser.open(pathToFileURL(file).href);
+  await nextFrame();
+}
+const flame = (which) => browser.value(`document.querySelector("#flame-${which} canvas").toDataURL()`);
+
+quietly("a page without stacks has no section for them", async () => {
+  assert.equal(await browser.value("document.querySelector('#stacks')"), null);
+  assert.doesNotMatch(await text(".bar nav"), /Stacks/);
+});
+
+quietly("flame graphs show samples beside sleeps, and how complete their stacks are", async () => {
+  await openStacks();
+  assert.match(await text(".bar nav"), /Stacks/);
+  assert.match(await text("#flame-cpu output"), /^4 samples$/);
+  assert.match(await text("#flame-offcpu output"), /^101 ms$/);
+  assert.match(await text("#stacks"), /User stacks of 3 events: 66\.7 % complete, 0\.0 % deeper than recorded, 33\.3 % ended early\./);
+});
+
+quietly("a click on a function of a flame graph gives it the whole width", async () => {
+  await openStacks();
+  const whole = await flame("cpu");
+  await browser.click("#flame-cpu canvas", [0.3, 0.3]);
+  await nextFrame();
+  assert.notEqual(await flame("cpu"), whole);
+  assert.match(await text("#flame-cpu output"), / in /);
+  await browser.click("#flame-cpu button");
+  await nextFrame();
+  assert.equal(await flame("cpu"), whole);
+});
+
+quietly("the search box colours functions, and their share is said", async () => {
+  await openStacks();
+  const whole = await flame("cpu");
+  await browser.value("(() => { const box = document.getElementById('search'); box.value = 'EXT4'; box.dispatchEvent(new Event('input')); })()");
+  await nextFrame();
+  assert.notEqual(await flame("cpu"), whole);
+  assert.match(await text("#flame-cpu output"), /75\.0 % with “ext4”/);
+});
+
+quietly("flame graphs are of a process, of a CPU, and of the part shown on the timeline", async () => {
+  await openStacks();
+  const choose = (label) => browser.value(`(() => {
+    const list = document.getElementById("stacks-of");
+    list.value = [...list.options].find(({ text }) => text.startsWith(${JSON.stringify(label)})).value;
+    list.dispatchEvent(new Event("change"));
+  })()`);
+  await choose("kworker");
+  await nextFrame();
+  assert.match(await text("#flame-cpu output"), /^1 sample$/);
+  assert.equal(await browser.value("document.querySelector('#flame-offcpu .flame').hidden"), true);
+  await choose("CPU 1");
+  await nextFrame();
+  assert.match(await text("#flame-offcpu output"), /^101 ms$/);
+  await choose("All");
+  for (let times = 0; times < 3; times += 1) await browser.click("#zoom-in");
+  await browser.value("new Promise((done) => setTimeout(done, 200))");
+  await nextFrame();
+  assert.equal(await text("#flame-cpu output"), "", "the samples are in the first tenth");
+  await browser.click("#stacks-here");
+  await nextFrame();
+  assert.match(await text("#flame-cpu output"), /^4 samples$/);
+});
+
+test("flame graphs fit into a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
+  await openStacks();
+  assert.equal(await browser.value("document.documentElement.scrollWidth"), 390);
+  assert(await browser.value("document.querySelector('#flame-cpu canvas').clientWidth > 250"));
+}));
 
 test("a file that is there is not overwritten", () => {
   const source = readFileSync(page);

@@ -40,7 +40,8 @@ void CpuSampleAnalysis::on_record(const RecordOrigin& from, RecordView record) {
   const StackPlace at = sums_.place_of(record, *source.names);
   if (mode == CpuMode::kernel_thread) sums_.note_kernel_thread(at.owner);
   const StackKey key{.at = at, .waker = {}, .what = static_cast<uint32_t>(mode)};
-  sums_[sums_.row_of(key, record.ts())].weight += {.count = 1};
+  const uint32_t row = sums_.row_of(key, record.ts());
+  sums_.add({.ts = record.ts(), .row = row, .cpu = from.cpu}, {.count = 1});
 }
 
 void CpuSampleAnalysis::on_loss(const LossItem& loss) {

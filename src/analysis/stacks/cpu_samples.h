@@ -36,6 +36,8 @@ class CpuSampleAnalysis : public Analysis {
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
 
+  // See StackSums::keep_points().
+  void keep_points(size_t max) { sums_.keep_points(max); }
   [[nodiscard]] const StackSums& sums() const { return sums_; }
   [[nodiscard]] const std::map<uint32_t, ModeCounts>& cpus() const { return cpus_; }
   [[nodiscard]] ModeCounts modes() const;

@@ -89,6 +89,7 @@ void OffCpuAnalysis::begin(const Switch& what) {
               .key = {.at = sums_.place_of(what.prev, what.ts, what.names, what.stacks),
                       .waker = {.owner = StackKey::kNobody},
                       .what = what.prev_state},
+              .cpu = what.cpu,
               .selected = what.prev_selected};
   sleeping_.insert_or_assign(what.prev, std::move(sleep));
 }
@@ -102,7 +103,8 @@ void OffCpuAnalysis::end(const Switch& what, const Sleep& sleep) {
     return;
   }
   const auto weight = StackWeight::of_time(what.ts - std::min(what.ts, sleep.since), sleep.since);
-  sums_[sums_.row_of(sleep.key, sleep.since, sleep.woken_ns)].weight += weight;
+  const uint32_t row = sums_.row_of(sleep.key, sleep.since, sleep.woken_ns);
+  sums_.add({.ts = sleep.since, .ns = weight.ns, .row = row, .cpu = sleep.cpu}, weight);
   kinds_[kind_of_sleep(sleep.key.what)].ended += weight;
 }
 

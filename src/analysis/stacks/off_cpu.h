@@ -54,6 +54,8 @@ class OffCpuAnalysis : public Analysis, public RunSink {
   // Call after the last record.
   void finish(uint64_t end_ns);
 
+  // See StackSums::keep_points().
+  void keep_points(size_t max) { sums_.keep_points(max); }
   [[nodiscard]] const StackSums& sums() const { return sums_; }
   // By kind_of_sleep().
   [[nodiscard]] const std::map<std::string_view, SleepSums>& kinds() const { return kinds_; }
@@ -77,6 +79,7 @@ class OffCpuAnalysis : public Analysis, public RunSink {
     uint64_t gaps = 0;  // continuity_.now() when it began
     StackKey key;
     uint64_t woken_ns = 0;  // 0: no sched_waking yet
+    uint32_t cpu = 0;       // from which it was switched
     bool selected = true;
   };
   void begin(const Switch& what);

@@ -93,6 +93,11 @@ uint32_t StackSums::row_of(const StackKey& key, uint64_t ts, uint64_t waker_ts) 
   return index;
 }
 
+void StackSums::add(const StackPoint& point, const StackWeight& weight) {
+  rows_[point.row].weight += weight;
+  if (points_.size() < max_points_) points_.push_back(point);
+}
+
 bool StackSums::lacks_any(const StackTable& table) const {
   return std::ranges::any_of(rows_.rows(), [&table](const StackRow& row) {
     return std::ranges::any_of(

@@ -77,6 +77,14 @@ struct StackRow {
   bool others = false;  // all keys after the table was full
 };
 
+// One of the events that a row counts.
+struct StackPoint {
+  uint64_t ts = 0;  // its beginning, ns, CLOCK_BOOTTIME
+  uint64_t ns = 0;
+  uint32_t row = 0;
+  uint32_t cpu = 0;
+};
+
 }  // namespace ktraced
 
 template <>
@@ -108,6 +116,12 @@ class StackSums {
   StackRow& operator[](uint32_t row) { return rows_[row]; }
   void note_kernel_thread(uint32_t owner) { owners_[owner].kernel_thread = true; }
 
+  // Also keeps the first `max` events one by one.
+  void keep_points(size_t max) { max_points_ = max; }
+  // Counts an event of this row.
+  void add(const StackPoint& point, const StackWeight& weight);
+  [[nodiscard]] const std::vector<StackPoint>& points() const { return points_; }
+
   // Has `table` not all of these stacks?
   [[nodiscard]] bool lacks_any(const StackTable& table) const;
 
@@ -124,6 +138,8 @@ class StackSums {
   Identities threads_;
   LimitedRows<StackOwner> owners_{kMaxOwners};
   LimitedRows<StackRow, StackKey> rows_;
+  size_t max_points_ = 0;
+  std::vector<StackPoint> points_;
 };
 
 // How the stacks of the events end: counted by `weight.count`.

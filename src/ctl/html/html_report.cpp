@@ -9,6 +9,7 @@
 #include "analysis/reports/fan_out.h"
 #include "base/print_stderr.h"
 #include "ctl/html/html_signals.h"
+#include "ctl/html/html_stacks.h"
 #include "ctl/html/html_template.h"
 #include "ctl/html/html_timeline.h"
 #include "ctl/input/report_input.h"
@@ -48,8 +49,10 @@ struct PageAnalyses {
   RunTimeline run{sched.runs()};
   ThreadTimeline threads{call_tracker, sched.runs()};
   LossTimeline losses;
-  FanOut all{{&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups, &signals,
-              &paths, &losses}};
+  FanOut without_stacks{{&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups,
+                         &signals, &paths, &losses}};
+  StackAnalyses stacks;
+  FanOut all{{&without_stacks, &stacks.table, &stacks.samples, &stacks.sleeps}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
@@ -60,6 +63,7 @@ struct PageAnalyses {
     paths.finish(facts.end_ns);
     threads.finish(facts.end_ns);
     losses.finish(facts.end_ns);
+    stacks.sleeps.finish(facts.end_ns);
   }
 };
 
@@ -110,6 +114,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   data["wakeups"]["caveats"] = input.facts(kWakeupNeeds).caveats;
   data["signals"]["caveats"] = input.facts(kSignalNeeds).caveats;
   data["files"]["caveats"] = of_files.caveats;
+  if (input.has_stacks()) data["stacks"] = html_stacks(analyses.stacks, input, facts.begin_ns);
   add_facts(data, facts);
   data["clocks"] = clocks_json(facts);
   return data;
@@ -163,7 +168,8 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   auto file = OutputTarget::open(command.output, access_of_traces(command.directories));
   if (!file) return propagate(file);
   PageAnalyses analyses(ReportCommand{.top = command.top}.single_events());
-  if (auto read = (*input)->read(analyses.all); !read) return read;
+  Analysis& chosen = (*input)->has_stacks() ? analyses.all : analyses.without_stacks;
+  if (auto read = (*input)->read(chosen); !read) return read;
   if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
     print_stderr("ktracectl: no event is selected by {}\n",
                  printable(within_times(unmet, command.times)));

@@ -84,6 +84,8 @@ class ReportInput {
   // Call after the last event. The selecting options that no event met, as typed, with reasons;
   // empty: none.
   [[nodiscard]] virtual std::string unmet_selection() const { return {}; }
+  // May events of traces have stacks? Not known of a stream.
+  [[nodiscard]] virtual bool has_stacks() const { return false; }
   // Call after the last event. Adds the stacks that traces have outside the window; a stream has
   // all that its events need.
   virtual void read_stacks(TraceStacks& /*stacks*/) {}

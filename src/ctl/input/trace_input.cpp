@@ -325,6 +325,11 @@ bool TraceInput::read_more() {
   return false;
 }
 
+bool TraceInput::has_stacks() const {
+  return std::ranges::any_of(history_.traces(),
+                             [](const TraceReader& trace) { return trace.schema().stacks; });
+}
+
 void TraceInput::read_stacks(TraceStacks& stacks) {
   const std::atomic<bool> never = false;
   if (!history_.is_whole()) static_cast<void>(stacks.read_all(history_, never));

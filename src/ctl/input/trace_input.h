@@ -51,6 +51,7 @@ class TraceInput : public ReportInput {
   [[nodiscard]] KnownTasks tasks() const override;
   [[nodiscard]] std::unique_ptr<TaskHistory> lives(bool always) const override;
   [[nodiscard]] std::string unmet_selection() const override;
+  [[nodiscard]] bool has_stacks() const override;
   void read_stacks(TraceStacks& stacks) override;
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }

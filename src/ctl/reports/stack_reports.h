@@ -45,6 +45,8 @@ struct TreeSource {
 // Adds "tree", "functions" and "stacks" to a report, see docs/reports.md.
 void add_stack_trees(nlohmann::json& report, const TreeSource& source,
                      const ReportCommand& command);
+// Adds "user", "kernel" and "without_user_stack": how the stacks end.
+void add_stack_ends(nlohmann::json& out, const StackSums& sums, const StackTable& table);
 // Its tables "tree" and "functions".
 [[nodiscard]] std::vector<ReportTable> tree_tables(const TreeUnit& unit);
 // Both as text, and how complete the stacks are.

@@ -185,7 +185,6 @@ void add_stack_trees(json& report, const TreeSource& source, const ReportCommand
     owners.push_back(owner_json(owner, source.sums.by()));
   const uint64_t most =
       command.top == ReportCommand::kAllRows ? command.top : kLinesForARow * command.top;
-  const StackEnds ends = ends_of(source.sums.rows(), source.table);
   report["tree"] = tree_json(tree, names, owners, unit, most);
   report["functions"] = functions_json(tree, names, unit, command.top);
   report["stacks"] = {{"by", kOwners[static_cast<size_t>(source.sums.by())].first},
@@ -193,10 +192,15 @@ void add_stack_trees(json& report, const TreeSource& source, const ReportCommand
                       {"unit", unit.name},
                       {"total", tree.total().*unit.of + others.*unit.of},
                       {"others", others.*unit.of},
-                      {"folded", tree.folded().*unit.of},
-                      {"user", ends_json(ends.user)},
-                      {"kernel", ends_json(ends.kernel)},
-                      {"without_user_stack", ends.none}};
+                      {"folded", tree.folded().*unit.of}};
+  add_stack_ends(report["stacks"], source.sums, source.table);
+}
+
+void add_stack_ends(json& out, const StackSums& sums, const StackTable& table) {
+  const StackEnds ends = ends_of(sums.rows(), table);
+  out["user"] = ends_json(ends.user);
+  out["kernel"] = ends_json(ends.kernel);
+  out["without_user_stack"] = ends.none;
 }
 
 std::vector<ReportTable> tree_tables(const TreeUnit& unit) {

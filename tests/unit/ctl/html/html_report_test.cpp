@@ -8,6 +8,7 @@
 #include "trace/metadata/lost_names.h"
 #include "unit/ctl/reports/report_fixture.h"
 #include "unit/support/call_string.h"
+#include "unit/support/stacked_trace.h"
 #include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
@@ -366,6 +367,39 @@ TEST_F(HtmlReport, ShowsTheReadablePartOfADamagedTrace) {
   const json data = json::parse(text());
   EXPECT_EQ(data["summary"]["total"]["events"], 5);
   EXPECT_THAT(data["caveats"].dump(), HasSubstr("could not be read"));
+}
+
+TEST_F(HtmlReport, HasTheStacksOfSamplesAndSleeps) {
+  make({write(stacked_trace())});
+  ASSERT_TRUE(result_) << result_.error().message;
+  const json stacks = json::parse(text())["stacks"];
+  const auto lines = [&](const char* kind) {
+    std::string out;
+    const json& points = stacks[kind];
+    for (size_t i = 0; i < points["ts"].size(); ++i) {
+      out += fmt::format("{} on {}, {}:", points["ts"][i].get<uint64_t>() / kMillisecond,
+                         points["cpu"][i].get<uint32_t>(),
+                         stacks["owners"][points["owner"][i].get<size_t>()].get<std::string>());
+      for (const json& function : stacks["stacks"][points["stack"][i].get<size_t>()])
+        out += " " + stacks["functions"][function.get<size_t>()].get<std::string>();
+      out += "\n";
+    }
+    return out;
+  };
+  EXPECT_EQ(lines("samples"),
+            "0 on 0, nginx 812: [0x402000] [0x401000]\n"
+            "10 on 0, nginx 812: [0x402000] [0x401000] ext4_read [ext4]\n"
+            "20 on 0, nginx 812: [ended early: no frame pointer] [0x401000] ext4_read [ext4]\n"
+            "40 on 0, kworker/0:1 57 (kernel thread): ext4_read [ext4]\n");
+  EXPECT_EQ(lines("sleeps"), "50 on 1, nginx 812: [0x402000] [0x401000] do_nanosleep schedule\n");
+  EXPECT_EQ(stacks["sleeps"]["ns"], json{101 * kMillisecond});
+  EXPECT_EQ(stacks["samples"]["of"], 4);
+  EXPECT_EQ(stacks["samples"]["ends"]["user"]["start"], 2);
+}
+
+TEST_F(HtmlReport, HasNoStacksWhereTheTraceHasNone) {
+  make({write(busy())});
+  EXPECT_FALSE(json::parse(text()).contains("stacks"));
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The section with flame graphs: where CPU time went, and beside it where threads sleep.
+import { el, printable } from "./dom.js";
+import { FlameGraph } from "./flame.js";
+import { count, duration, percent, plural } from "./format.js";
+import { onSearch } from "./search.js";
+
+const kMost = 100; // processes to choose from
+
+// How complete the stacks of events are.
+function endsText({ user, kernel, without_user_stack: none }) {
+  const part = (ends, what) => {
+    if (ends.events === 0) return null;
+    const share = (n) => percent(n, ends.events);
+    const missing = ends.lacking === 0 ? "" : `, ${share(ends.lacking)} not in the traces`;
+    return `${what} stacks of ${plural(ends.events, "event")}: ${share(ends.start)} complete, ${share(ends.depth)} deeper than recorded, ` +
+      `${share(ends.broken + ends.unreadable)} ended early${missing}.`;
+  };
+  return [part(user, "User"), part(kernel, "Kernel"), none === 0 ? null : `${plural(none, "event")} without a user stack.`]
+    .filter((each) => each !== null).join(" ");
+}
+
+// The events that are shown of one kind, as [stack, value]. `chosen` has `owner` or `cpu`, or neither.
+function shown({ stacks, functions, owners }, points, { owner, cpu }, range) {
+  const sums = new Map();
+  const isWhole = range.span >= range.length;
+  for (let i = 0; i < points.ts.length; i += 1) {
+    if (owner !== undefined && points.owner[i] !== owner) continue;
+    if (cpu !== undefined && points.cpu[i] !== cpu) continue;
+    let value = points.ns.length === 0 ? 1 : points.ns[i];
+    if (!isWhole) {
+      const begin = points.ts[i], end = begin + (points.ns[i] ?? 0);
+      if (end < range.begin || begin > range.end) continue;
+      if (points.ns.length !== 0) value = Math.min(end, range.end) - Math.max(begin, range.begin);
+    }
+    if (value === 0) continue;
+    const key = points.owner[i] * stacks.length + points.stack[i];
+    sums.set(key, (sums.get(key) ?? 0) + value);
+  }
+  return [...sums].map(([key, value]) => {
+    const stack = stacks[key % stacks.length].map((each) => printable(functions[each]));
+    return [[printable(owners[Math.floor(key / stacks.length)]), ...stack], value];
+  });
+}
+
+// What can be chosen: all, processes (those with the most events first) and CPUs.
+function choices({ owners, samples, sleeps }) {
+  const counts = owners.map(() => 0), cpus = new Set();
+  for (const points of [samples, sleeps])
+    points.owner.forEach((owner, i) => {
+      counts[owner] += 1;
+      cpus.add(points.cpu[i]);
+    });
+  const order = [...owners.keys()].filter((owner) => counts[owner] !== 0).sort((a, b) => counts[b] - counts[a]).slice(0, kMost);
+  const option = (value, text) => el("option", { value }, text);
+  return [
+    option("", "All processes and CPUs"),
+    el("optgroup", { label: "Process" }, ...order.map((owner) => option(`owner ${owner}`, printable(owners[owner])))),
+    el("optgroup", { label: "CPU" }, ...[...cpus].sort((a, b) => a - b).map((cpu) => option(`cpu ${cpu}`, `CPU ${cpu}`))),
+  ];
+}
+
+const leftOut = (points, what) =>
+  (points.of > points.ts.length ? `The page has the first ${count(points.ts.length)} of ${plural(points.of, what)}. ` : "");
+
+// `range`: the part shown on the timeline. Null if the traces have no stacks.
+export function stackSection({ stacks }, places, range) {
+  if (stacks === undefined || stacks.samples.of + stacks.sleeps.of === 0) return null;
+  const graphs = [
+    [stacks.samples, "Where CPU time went", "sample", new FlameGraph({
+      id: "flame-cpu", label: "Samples of CPUs by function", text: (value) => plural(value, "sample"), empty: "No samples here." })],
+    [stacks.sleeps, "Where threads sleep", "sleep", new FlameGraph({
+      id: "flame-offcpu", label: "Time asleep by function", text: duration, empty: "No sleeps here." })],
+  ];
+  const chosen = el("select", { id: "stacks-of", "aria-label": "Whose stacks", onchange: () => show() }, ...choices(stacks));
+  const whole = { span: 1, length: 1 };
+  const linked = el("input", { type: "checkbox", id: "stacks-here", checked: true, onchange: () => show() });
+  const show = () => {
+    const [kind, number] = chosen.value.split(" ");
+    const of = kind === "" ? {} : { [kind]: Number(number) };
+    for (const [points, , , graph] of graphs) graph.show(shown(stacks, points, of, linked.checked ? range : whole));
+  };
+  let timer = 0;
+  range.onChange(() => {
+    if (!linked.checked) return;
+    clearTimeout(timer);
+    timer = setTimeout(show, 50); // not for every step of a drag
+  });
+  onSearch((text) => graphs.forEach(([, , , graph]) => graph.search(text)));
+  show();
+  return el("section", { id: "stacks" }, el("h2", {}, "Stacks"),
+    el("div", { class: "heading" }, chosen, el("label", {}, linked, " only the part shown on the timeline"),
+      el("span", { class: "note" }, "A click on a function gives it the whole width; the search box colours functions.")),
+    el("div", { class: "columns" }, ...graphs.map(([points, title, what, graph]) =>
+      el("div", {}, el("h3", {}, title), graph.element, el("p", { class: "note" }, leftOut(points, what) + endsText(points.ends))))));
+}
