@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "kernel/symbols/symbol_table.h"
+#include "trace/symbols/symbol_table.h"
 
 namespace ktraced {
 

@@ -117,9 +117,7 @@ void KernelSymbols::load() {
   loaded_modules_ = modules_now();
   last_check_ = std::chrono::steady_clock::now();
   table_.emplace();
-  const auto read =
-      for_each_line_of(kallsyms_, [this](std::string_view line) { table_->add_line(line); });
-  table_->finish();
+  const auto read = table_->read(kallsyms_);
   std::lock_guard lock(reason_mutex_);
   reason_.clear();
   if (!read)

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/symbols/symbol_table.h"
+#include "trace/symbols/symbol_table.h"
 
 namespace ktraced {
 

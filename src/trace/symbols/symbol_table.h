@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/error.h"
 
 namespace ktraced {
 
@@ -21,12 +24,20 @@ struct KernelFunction {
   bool operator==(const KernelFunction&) const = default;
 };
 
-// Built from the lines of /proc/kallsyms, in any order; then finish() and resolve().
-// Takes about 20 bytes and the name for each function.
+// Built from the lines of /proc/kallsyms, or of a saved copy, in any order; then finish() and
+// resolve(). BPF programs are functions of the module "bpf". Takes about 20 bytes and the name for
+// each function.
 class SymbolTable {
  public:
+  // A saved copy may come from anybody. Kernels have some 200,000 symbols.
+  static constexpr size_t kMaxSymbols = size_t{4} << 20;
+  static constexpr size_t kMaxNameBytes = size_t{64} << 20;
+
+  // Adds the lines of a file, and finishes. Fails as for_each_line_of(), with what was read so far,
+  // or with ExitCode::data if there is no room for all.
+  Result<> read(const std::filesystem::path& path);
   // One line, "ffffffff81000000 T name", optionally followed by "\t[module]", without the newline.
-  // Lines of another form are left out.
+  // Lines of another form are left out, and those for which there is no room.
   void add_line(std::string_view line);
   void finish();
 
@@ -60,6 +71,7 @@ class SymbolTable {
   std::string names_ = std::string(1, '\0');  // each ends with a NUL
   size_t functions_ = 0;
   size_t hidden_ = 0;
+  bool is_full_ = false;
 };
 
 }  // namespace ktraced

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel/symbols/symbol_table.h"
+#include "trace/symbols/symbol_table.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/files/lines.h"
 #include "base/text/suggest.h"
 
 namespace ktraced {
@@ -28,6 +29,16 @@ bool is_function(char type) { return type == 't' || type == 'T' || type == 'w' |
 
 }  // namespace
 
+Result<> SymbolTable::read(const std::filesystem::path& path) {
+  auto read = for_each_line_of(path, [this](std::string_view line) { add_line(line); });
+  finish();
+  if (!read) return read;
+  if (is_full_)
+    return fail(ExitCode::data, "cannot use all of {}: it has more than {} symbols", path.string(),
+                symbols_.size());
+  return {};
+}
+
 void SymbolTable::add_line(std::string_view line) {
   uint64_t address = 0;
   auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
@@ -36,6 +47,10 @@ void SymbolTable::add_line(std::string_view line) {
   if (error != std::errc{} || line.size() < digits + 4) return;
   if (address == 0) hidden_++;
   if (address < kKernelHalf || address == UINT64_MAX) return;
+  if (symbols_.size() == kMaxSymbols || names_.size() + line.size() >= kMaxNameBytes) {
+    is_full_ = true;
+    return;
+  }
   if (!is_function(line[digits + 1])) {
     symbols_.push_back({address, kNoName});
     return;
