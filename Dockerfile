@@ -23,7 +23,7 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREF
 FROM debian:trixie-slim
 RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
-		libarchive13t64 libbpf1 libcap2-bin libfmt10 libncursesw6 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
+		libarchive13t64 libbpf1 libcap2-bin libdw1t64 libelf1t64 libfmt10 libncursesw6 libseccomp2 libspdlog1.15 libsqlite3-0 libsystemd0 \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& groupadd --system --gid 10736 ktrace \
 	&& useradd --system --uid 10736 --gid ktrace --no-create-home --home-dir /var/lib/ktraced ktraced

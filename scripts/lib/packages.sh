@@ -7,7 +7,7 @@ build_packages=(
 	cmake ninja-build pkg-config g++ clang bpftool
 	libbpf-dev libsystemd-dev libseccomp-dev
 	libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libprotozero-dev libsqlite3-dev
-	libncurses-dev libarchive-dev
+	libncurses-dev libarchive-dev libelf-dev libdw-dev libiberty-dev
 )
 # For the page of `ktracectl report html`. Node.js from another source than Debian includes npm, and
 # conflicts with Debian's npm.

@@ -19,7 +19,7 @@ import sys
 import urllib.parse
 import uuid
 
-HEADER_ONLY = ("libcli11-dev", "nlohmann-json3-dev", "libprotozero-dev")  # their code is in the programs
+COMPILED_IN = ("libcli11-dev", "nlohmann-json3-dev", "libprotozero-dev", "libiberty-dev")  # their code is in the programs
 
 
 def fields_of(text):
@@ -76,7 +76,7 @@ def components_of(control, buildinfo, lock, installed):
         found[name] = debian(name, built.get(name, version), release, "linked or needed")
     for name, version in built.items():
         if name not in found:
-            found[name] = debian(name, version, release, "compiled in" if name in HEADER_ONLY else "build")
+            found[name] = debian(name, version, release, "compiled in" if name in COMPILED_IN else "build")
     return [found[name] for name in sorted(found)] + list(npm_components(lock))
 
 
