@@ -11,8 +11,10 @@ import io
 import pathlib
 import re
 import struct
+import subprocess
 import sys
 import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests/unit"
@@ -151,6 +153,25 @@ def symbols() -> list[bytes]:
     return [made, here, made + SEPARATOR + b"b 16384 0 - Live 0xffffffffc0401000\n", here + SEPARATOR + modules]
 
 
+def libraries() -> list[bytes]:
+    """A small library as the tests have it: whole, without lines, stripped, and its debug file."""
+    found = []
+    with tempfile.TemporaryDirectory() as directory:
+        whole = pathlib.Path(directory) / "whole"
+        source = ROOT / "tests/data/symbols/shapes.cpp"
+        subprocess.run(["c++", "-std=c++23", "-O1", "-g", "-fPIC", "-shared", "-nostdlib", "-w", "-Wl,--build-id=sha1",
+                        "-Wl,-z,max-page-size=4096", source, "-o", whole], check=True)
+        for option in ("--preserve-dates", "--strip-debug", "--strip-all", "--only-keep-debug", "--compress-debug-sections"):
+            copy = whole.with_name(option)
+            subprocess.run(["objcopy", option, whole, copy], check=True)
+            found.append(copy.read_bytes())
+    return found
+
+
+def map_files() -> list[bytes]:
+    return [text for text in literals("decoders/symbols/map_file_test.cpp") if b"\n" in text]
+
+
 def queries() -> list[bytes]:
     texts = re.findall(r"```sql\n(.*?)```|query \S+ [\"'](.*?)[\"']\n", (ROOT / "docs/query.md").read_text(), re.S)
     found = [(block or line).encode() for block, line in texts]
@@ -181,9 +202,11 @@ def seeds_of(target: str, build: pathlib.Path) -> list[bytes]:
         "config": lambda: configs + [SEPARATOR.join(pair) for pair in zip(configs, configs[1:])],
         "control": lambda: literals("daemon/control/rpc_test.cpp"),
         "decoders": some_records,
+        "elf_symbols": libraries,
         "exports": some_records,
         "html": trace_parts,
         "http": http_requests,
+        "map_file": map_files,
         "packets": lambda: [packet for trace in TRACES for packet in packets(trace)],
         "predicate": lambda: with_records(predicates),
         "print_format": lambda: with_records(print_texts() + literals("decoders/printfmt/print_format_test.cpp")),
