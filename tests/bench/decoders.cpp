@@ -78,13 +78,14 @@ void decode(benchmark::State& state, Input& input,
 
 void write_perfetto(benchmark::State& state, Input& input) {
   uint64_t bytes = 0;
-  const StackTable stacks;
+  const TraceStacks stacks;
+  FrameNames files({});
   for (auto _ : state) {
     PerfettoWriter writer({{.sources = input.sources(),
                             .manifest = input.trace.manifest(),
                             .begin_ns = input.trace.begin_ns(),
                             .end_ns = input.trace.end_ns()}},
-                          stacks);
+                          stacks, files);
     for (const auto& [cpu, at] : input.records.items) {
       writer.on_record({.cpu = cpu}, RecordView(input.records.bytes.data() + at));
       if (writer.out().size() < kPiece) continue;

@@ -44,13 +44,14 @@ void write_trace_dat(const DecoderSources& sources, std::string_view input) {
 void write_perfetto(const DecoderSources& sources, std::string_view input) {
   constexpr uint32_t kPacket = 1;  // of message Trace
   const TraceReader& trace = golden_trace();
-  const StackTable stacks;
+  const TraceStacks stacks;
+  FrameNames files({});
   PerfettoWriter writer({{.sources = sources,
                           .manifest = trace.manifest(),
                           .begin_ns = trace.begin_ns(),
                           .end_ns = trace.end_ns(),
                           .changes = {}}},
-                        stacks);
+                        stacks, files);
   write_all(writer, input);
   writer.finish();
   for (protozero::pbf_reader message(writer.out()); message.next();) {

@@ -55,6 +55,8 @@ class Reader {
     intern(interned.debug_annotation_names(), arguments_);
     intern(interned.function_names(), functions_);
     intern(interned.mapping_paths(), paths_);
+    intern(interned.source_paths(), sources_);
+    for (const auto& build_id : interned.build_ids()) build_ids_[build_id.iid()] = build_id.id();
     for (const auto& mapping : interned.mappings()) mappings_[mapping.iid()] = mapping;
     for (const auto& frame : interned.frames()) frames_[frame.iid()] = frame;
     for (const auto& stack : interned.callstacks()) callstacks_[stack.iid()] = stack;
@@ -77,6 +79,26 @@ class Reader {
       if (!names.emplace(entry.iid(), entry.name()).second) fault("a name defined twice");
   }
 
+  std::string stack_of(uint64_t iid) {
+    const auto& ids = callstacks_[iid].frame_ids();
+    if (ids.empty()) fault("a callstack without frames");
+    std::string stack;
+    for (const uint64_t id : ids) {
+      const auto& frame = frames_[id];
+      const auto& mapping = mappings_[frame.mapping_id()];
+      const std::string function = resolve(functions_, frame.function_name_id());
+      if (!frame.has_rel_pc()) fault("a frame without a place in its mapping");
+      if (frame.rel_pc() != 0) out_.offsets[function] = frame.rel_pc();
+      std::string path;
+      for (const uint64_t part : mapping.path_string_ids()) path += "/" + resolve(paths_, part);
+      if (mapping.has_build_id()) out_.build_ids[path] = resolve(build_ids_, mapping.build_id());
+      if (frame.has_source_path_iid())
+        static_cast<void>(resolve(sources_, frame.source_path_iid()));
+      stack += (stack.empty() ? "" : "; ") + function + " (" + path + ")";
+    }
+    return stack;
+  }
+
   void sample(uint64_t ts, const PerfSample& sample) {
     ReadSample read{.ts = ts,
                     .cpu = sample.cpu(),
@@ -84,15 +106,7 @@ class Reader {
                     .tid = sample.tid(),
                     .mode = sample.cpu_mode(),
                     .stack = {}};
-    if (callstacks_[sample.callstack_iid()].frame_ids().empty()) fault("a sample without frames");
-    for (const uint64_t id : callstacks_[sample.callstack_iid()].frame_ids()) {
-      const auto& frame = frames_[id];
-      read.stack +=
-          (read.stack.empty() ? "" : "; ") + resolve(functions_, frame.function_name_id()) + " (";
-      for (const uint64_t path : mappings_[frame.mapping_id()].path_string_ids())
-        read.stack += "/" + resolve(paths_, path);
-      read.stack += ")";
-    }
+    read.stack = stack_of(sample.callstack_iid());
     out_.samples.push_back(std::move(read));
   }
 
@@ -208,6 +222,7 @@ class Reader {
     if (event.has_name_iid()) resolved.mark.name = resolve(names_, event.name_iid());
     if (event.category_iids_size() != 0)
       resolved.mark.category = resolve(categories_, event.category_iids(0));
+    if (event.has_callstack_iid()) resolved.mark.stack = stack_of(event.callstack_iid());
     for (const auto& argument : event.debug_annotations())
       resolved.mark.args[resolve(arguments_, argument.name_iid())] = text_of(argument);
     return resolved;
@@ -263,7 +278,7 @@ class Reader {
   }
 
   ReadTrace out_;
-  Names categories_, names_, arguments_, functions_, paths_;
+  Names categories_, names_, arguments_, functions_, paths_, sources_, build_ids_;
   std::map<uint64_t, InternedData::Mapping> mappings_;
   std::map<uint64_t, InternedData::Frame> frames_;
   std::map<uint64_t, InternedData::Callstack> callstacks_;

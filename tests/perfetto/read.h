@@ -22,6 +22,7 @@ struct ReadMark {
   std::string category;
   std::string track;  // its name, or "pid/tid" of that of a thread
   size_t depth = 0;   // slices around it
+  std::string stack;  // as of a sample; empty: it has none
   ReadArguments args;
 };
 
@@ -59,6 +60,8 @@ struct ReadTrace {
   std::vector<ReadMark> slices;  // by begin
   std::vector<ReadMark> instants;
   std::vector<ReadSample> samples;
+  std::map<std::string, std::string> build_ids;  // of mapped files, by path
+  std::map<std::string, uint64_t> offsets;       // of frames in these, by function
   std::map<std::string, std::vector<std::pair<uint64_t, int64_t>>> counters;  // by name of track
   std::map<int32_t, ReadThread> threads;
   std::map<int32_t, std::string> processes;

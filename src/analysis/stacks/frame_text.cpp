@@ -1,10 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/stacks/frame_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 namespace ktraced {
+
+std::string label_of(const FrameText& text) {
+  std::string label = text.function;
+  if (text.inlined) label += " (inlined)";
+  if (!text.module.empty()) label += fmt::format(" [{}]", text.module);
+  if (!text.source.empty())
+    label += fmt::format(" at {}:{}", text.source.substr(text.source.rfind('/') + 1), text.line);
+  return label;
+}
+
+// Of glibc and musl. Some of them are called by others of them, but by nothing else.
+bool is_start_function(std::string_view function) {
+  constexpr std::array<std::string_view, 12> kNames = {"_start",
+                                                       "_start_c",
+                                                       "_dl_start_user",
+                                                       "__libc_start_main",
+                                                       "__libc_start_main_impl",
+                                                       "__libc_start_call_main",
+                                                       "libc_start_main_stage2",
+                                                       "start_thread",
+                                                       "clone",
+                                                       "clone3",
+                                                       "__clone",
+                                                       "__clone3"};
+  constexpr std::string_view kLocal = "__GI_";  // glibc's own name of a function
+  function = function.substr(0, function.find('@'));
+  if (function.starts_with(kLocal)) function.remove_prefix(kLocal.size());
+  return std::ranges::find(kNames, function) != kNames.end();
+}
 
 // Between the hook and the program that took the stack. Names of compiled BPF programs and of
 // trampolines end with what they belong to.

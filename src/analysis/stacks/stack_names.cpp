@@ -24,71 +24,129 @@ const char* end_text(const Stack* stack) {
 // Of an ambiguous number, the frames may be those of another stack.
 bool has_frames(const Stack* stack) { return stack != nullptr && !stack->ambiguous; }
 
+FrameCode::Kind kind_of(CodePlace::Kind kind) {
+  switch (kind) {
+    case CodePlace::Kind::file:
+      return FrameCode::Kind::file;
+    case CodePlace::Kind::anonymous:
+      return FrameCode::Kind::anonymous;
+    case CodePlace::Kind::vdso:
+      break;
+  }
+  return FrameCode::Kind::vdso;
+}
+
 }  // namespace
+
+std::vector<StackNames::Frame> StackNames::frames(const StackPlace& at, uint64_t ts) {
+  std::vector<Frame> all = kernel_frames(at, ts);
+  const std::vector<Frame> user = user_frames(at, ts);
+  all.insert(all.end(), user.begin(), user.end());
+  return all;
+}
 
 std::vector<uint32_t> StackNames::texts_of(const StackPlace& at, uint64_t ts) {
   std::vector<uint32_t> texts;
-  for (const auto& frames : {kernel_frames(at, ts), user_frames(at, ts)})
-    for (const Frame& frame : frames) texts.push_back(frame.text);
+  for (const Frame& frame : frames(at, ts)) texts.push_back(frame.text);
   return texts;
 }
 
-std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, uint64_t ts) {
+std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, uint64_t /*ts*/) {
   std::vector<Frame> frames;
   if (at.kernel == 0) return frames;
-  const Stack* stack = table_.find(at.kernel);
+  const Stack* stack = table().find(at.kernel);
   bool in_tracing = true;
   if (has_frames(stack))
-    for (const uint64_t address : stack->frames)
-      for (const uint32_t function : functions_at(
-               {0, 0, address}, {.kind = StackKind::kernel, .address = address, .ts = ts})) {
+    for (const uint64_t address : stack->frames) {
+      const FrameCode code{.at = address};
+      for (const uint32_t function : functions_at(code)) {
         in_tracing = in_tracing && is_tracing_function(text(function).function);
-        if (!in_tracing) frames.push_back({.address = address, .text = function});
+        if (!in_tracing) frames.push_back({.address = address, .text = function, .code = code});
       }
-  append_end(stack, frames);
+    }
+  append_end(end_text(stack), frames);
   return frames;
 }
 
 std::vector<StackNames::Frame> StackNames::user_frames(const StackPlace& at, uint64_t ts) {
   std::vector<Frame> frames;
   if (at.user == 0) return frames;
-  const Stack* stack = table_.find(at.user);
+  const Stack* stack = table().find(at.user);
   if (has_frames(stack))
     for (size_t i = 0; i < stack->frames.size(); ++i) {
-      const FramePlace place{.kind = StackKind::user,
-                             .address = stack->frames[i],
-                             .is_return = i != 0,
-                             .pid = at.pid,
-                             .ts = ts};
-      // A return address and an instruction at the same place may be of different functions.
-      const uint64_t program = at.program << 1 | (place.is_return ? 1 : 0);
-      for (const uint32_t function : functions_at({at.pid, program, place.address}, place))
-        frames.push_back({.address = place.address, .text = function});
+      const FrameCode code = code_of(*stack, i, at, ts);
+      for (const uint32_t function : functions_at(code))
+        frames.push_back({.address = stack->frames[i], .text = function, .code = code});
     }
-  append_end(stack, frames);
+  append_end(starts_by_name(at, ts) ? nullptr : end_text(stack), frames);
   return frames;
 }
 
-void StackNames::append_end(const Stack* stack, std::vector<Frame>& frames) {
-  if (const char* why = end_text(stack); why != nullptr)
-    frames.push_back({.text = number_of({.function = why, .module = {}})});
+bool StackNames::starts_by_name(const StackPlace& at, uint64_t ts) {
+  const Stack* stack = table().find(at.user);
+  if (!has_frames(stack) || stack->end != StackEnd::broken || stack->frames.empty()) return false;
+  const auto functions = functions_at(code_of(*stack, stack->frames.size() - 1, at, ts));
+  const FrameText& outermost = text(functions.back());
+  return outermost.is_named && is_start_function(outermost.function);
 }
 
-std::span<const uint32_t> StackNames::functions_at(const Address& where, const FramePlace& place) {
+// The mapping of a return address is that of the call before it.
+FrameCode StackNames::code_of(const Stack& stack, size_t frame, const StackPlace& at,
+                              uint64_t ts) const {
+  FrameCode code{
+      .kind = FrameCode::Kind::nowhere, .is_return = frame != 0, .at = stack.frames[frame]};
+  if (at.pid == 0) return code;
+  const auto place =
+      stacks_.mappings().find({.tgid = at.pid, .start_ns = at.start_ns}, ts, code.byte());
+  if (!place) return code;
+  code.kind = kind_of(place->kind);
+  code.file = place->file;
+  const bool is_file = code.kind == FrameCode::Kind::file;
+  code.at = is_file ? place->offset + (code.at - code.byte()) : 0;
+  if (!is_file) code.is_return = false;
+  return code;
+}
+
+void StackNames::append_end(const char* why, std::vector<Frame>& frames) {
+  if (why != nullptr)
+    frames.push_back({.text = number_of({.function = why, .module = {}, .is_named = false})});
+}
+
+std::span<const uint32_t> StackNames::functions_at(const FrameCode& code) {
   if (functions_.size() >= kMaxTexts) functions_.clear();
-  const auto [known, is_new] = functions_.try_emplace(where);
+  const auto [known, is_new] = functions_.try_emplace(code);
   if (is_new)
-    for (const FrameText& function : namer_(place)) known->second.push_back(number_of(function));
+    for (const FrameText& function : namer_(code)) known->second.push_back(number_of(function));
   return known->second;
 }
 
 uint32_t StackNames::number_of(const FrameText& text) {
-  static const FrameText kOthers{.function = "[too many functions]", .module = {}};
+  static const FrameText kOthers{
+      .function = "[too many functions]", .module = {}, .is_named = false};
   if (const auto known = numbers_.find(text); known != numbers_.end()) return known->second;
   const FrameText& kept = texts_.size() < kMaxTexts ? text : kOthers;
   const auto [known, is_new] = numbers_.try_emplace(kept, static_cast<uint32_t>(texts_.size()));
   if (is_new) texts_.push_back(&known->first);
   return known->second;
+}
+
+StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names) {
+  StackEnds ends;
+  for (const StackRow& row : rows) {
+    const uint64_t events = row.weight.count;
+    const StackPlace& at = row.key.at;
+    if (row.others || events == 0) continue;
+    if (at.kernel != 0) ends.kernel.add(names.table().find(at.kernel), events);
+    if (at.user == 0) {
+      ends.none += events;
+    } else if (names.starts_by_name(at, row.ts)) {
+      ends.user.by_end[StackEnd::start] += events;
+      ends.by_name += events;
+    } else {
+      ends.user.add(names.table().find(at.user), events);
+    }
+  }
+  return ends;
 }
 
 }  // namespace ktraced

@@ -5,50 +5,64 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/stacks/frame_text.h"
 #include "analysis/stacks/stack_sums.h"
-#include "trace/metadata/stack_table.h"
+#include "analysis/stacks/trace_stacks.h"
 
 namespace ktraced {
 
-// Numbers the texts of frames, and names the stacks by these numbers. Each address is named once.
-// Memory: about 150 bytes for each of kMaxTexts texts; more functions than that have one text.
+// Numbers the texts of frames, and names the stacks by these numbers. Code is named once. Memory:
+// about 200 bytes for each of kMaxTexts texts; more functions than that have one text.
 class StackNames {
  public:
   static constexpr size_t kMaxTexts = 1'000'000;
 
-  // `table` must outlive this.
-  StackNames(const StackTable& table, FrameNamer namer) : table_(table), namer_(std::move(namer)) {}
+  // `stacks` must outlive this, and get no more files.
+  StackNames(const TraceStacks& stacks, FrameNamer namer)
+      : stacks_(stacks), namer_(std::move(namer)) {}
 
   struct Frame {
     uint64_t address = 0;  // 0: there is none, the text says why the stack ends
     uint32_t text = 0;
+    FrameCode code = {};
   };
   // The functions of a stack, the innermost first; of the kernel without those of tracing. Those of
   // one address are inlined into the last one. A stack that does not reach its start ends with a
   // text in brackets that says why. `ts`: when the thread was there.
   [[nodiscard]] std::vector<Frame> kernel_frames(const StackPlace& at, uint64_t ts);
   [[nodiscard]] std::vector<Frame> user_frames(const StackPlace& at, uint64_t ts);
-  // The texts of both, the kernel's first.
+  // Both, the kernel's first.
+  [[nodiscard]] std::vector<Frame> frames(const StackPlace& at, uint64_t ts);
   [[nodiscard]] std::vector<uint32_t> texts_of(const StackPlace& at, uint64_t ts);
+  // Does the user stack end with a function that nothing has called, though its frame pointer does
+  // not say so?
+  [[nodiscard]] bool starts_by_name(const StackPlace& at, uint64_t ts);
   [[nodiscard]] const FrameText& text(uint32_t number) const { return *texts_[number]; }
   [[nodiscard]] uint32_t number_of(const FrameText& text);
+  [[nodiscard]] const StackTable& table() const { return stacks_.table(); }
 
  private:
-  using Address = std::tuple<uint32_t, uint64_t, uint64_t>;  // process, its program, address
+  [[nodiscard]] FrameCode code_of(const Stack& stack, size_t frame, const StackPlace& at,
+                                  uint64_t ts) const;
+  void append_end(const char* why, std::vector<Frame>& frames);
+  std::span<const uint32_t> functions_at(const FrameCode& code);
 
-  void append_end(const Stack* stack, std::vector<Frame>& frames);
-  std::span<const uint32_t> functions_at(const Address& where, const FramePlace& place);
-
-  const StackTable& table_;
+  const TraceStacks& stacks_;
   FrameNamer namer_;
   std::map<FrameText, uint32_t> numbers_;
   std::vector<const FrameText*> texts_;  // the keys of numbers_
-  std::map<Address, std::vector<uint32_t>> functions_;
+  std::map<FrameCode, std::vector<uint32_t>> functions_;
 };
+
+// How the stacks of the events end: counted by `weight.count`.
+struct StackEnds {
+  StackCounts kernel, user;
+  uint64_t by_name = 0;  // of `user`, part of those that reach the start: starts_by_name()
+  uint64_t none = 0;     // events without a user stack
+};
+[[nodiscard]] StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names);
 
 }  // namespace ktraced

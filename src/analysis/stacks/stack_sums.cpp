@@ -9,8 +9,8 @@ size_t std::hash<ktraced::StackKey>::operator()(const ktraced::StackKey& key) co
   constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;
   uint64_t hash = key.what;
   for (const ktraced::StackPlace* place : {&key.at, &key.waker})
-    for (const uint64_t part :
-         {uint64_t{place->owner}, place->kernel, place->user, uint64_t{place->pid}, place->program})
+    for (const uint64_t part : {uint64_t{place->owner}, place->kernel, place->user,
+                                uint64_t{place->pid}, place->program, place->start_ns})
       hash = (hash ^ part ^ hash >> 29) * kSpread;
   return hash ^ hash >> 32;
 }
@@ -32,6 +32,7 @@ StackPlace place_of(const Actor& actor, const stack_numbers& stacks) {
   StackPlace place{.kernel = stacks.kernel, .user = stacks.user};
   if (stacks.user == 0 || actor.task == nullptr) return place;
   place.pid = actor.id;
+  place.start_ns = actor.start_ns;
   place.program = (actor.leader != nullptr ? actor.leader : actor.task)->since;
   return place;
 }
@@ -98,27 +99,14 @@ void StackSums::add(const StackPoint& point, const StackWeight& weight) {
   if (points_.size() < max_points_) points_.push_back(point);
 }
 
-bool StackSums::lacks_any(const StackTable& table) const {
+bool StackSums::may_lack(const StackTable& table) const {
   return std::ranges::any_of(rows_.rows(), [&table](const StackRow& row) {
-    return std::ranges::any_of(
-        std::array{row.key.at.kernel, row.key.at.user, row.key.waker.kernel, row.key.waker.user},
-        [&table](uint64_t number) { return number != 0 && table.find(number) == nullptr; });
+    const StackKey& key = row.key;
+    return key.at.user != 0 || key.waker.user != 0 ||
+           std::ranges::any_of(std::array{key.at.kernel, key.waker.kernel}, [&](uint64_t number) {
+             return number != 0 && table.find(number) == nullptr;
+           });
   });
-}
-
-StackEnds ends_of(const std::vector<StackRow>& rows, const StackTable& table) {
-  StackEnds ends;
-  for (const StackRow& row : rows) {
-    const uint64_t events = row.weight.count;
-    const StackPlace& at = row.key.at;
-    if (row.others || events == 0) continue;
-    if (at.kernel != 0) ends.kernel.add(table.find(at.kernel), events);
-    if (at.user != 0)
-      ends.user.add(table.find(at.user), events);
-    else
-      ends.none += events;
-  }
-  return ends;
 }
 
 }  // namespace ktraced

@@ -52,6 +52,7 @@ struct StackPlace {
   // the same addresses. 0: unknown, or there is no user stack.
   uint32_t pid = 0;
   uint64_t program = 0;
+  uint64_t start_ns = 0;          // of that process; 0: unknown
   uint64_t kernel = 0, user = 0;  // numbers; 0: none
   bool operator==(const StackPlace&) const = default;
 };
@@ -122,8 +123,9 @@ class StackSums {
   void add(const StackPoint& point, const StackWeight& weight);
   [[nodiscard]] const std::vector<StackPoint>& points() const { return points_; }
 
-  // Has `table` not all of these stacks?
-  [[nodiscard]] bool lacks_any(const StackTable& table) const;
+  // May `table` not have all that these stacks need? What files the frames of processes are in may
+  // be said before the first event.
+  [[nodiscard]] bool may_lack(const StackTable& table) const;
 
   [[nodiscard]] StacksBy by() const { return by_; }
   [[nodiscard]] const std::vector<StackRow>& rows() const { return rows_.rows(); }
@@ -141,12 +143,5 @@ class StackSums {
   size_t max_points_ = 0;
   std::vector<StackPoint> points_;
 };
-
-// How the stacks of the events end: counted by `weight.count`.
-struct StackEnds {
-  StackCounts kernel, user;
-  uint64_t none = 0;  // events without a user stack
-};
-[[nodiscard]] StackEnds ends_of(const std::vector<StackRow>& rows, const StackTable& table);
 
 }  // namespace ktraced

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Collects the stacks of a trace.
+// Collects the stacks of a trace, and the files that their frames are in.
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include "analysis/analysis.h"
 #include "trace/merge/history.h"
+#include "trace/metadata/mapping_table.h"
 #include "trace/metadata/stack_table.h"
 
 namespace ktraced {
@@ -16,16 +18,27 @@ class TraceStacks : public Analysis {
   void add_source(const Schema& /*schema*/, const NameTable& /*names*/) override {}
   void on_record(const RecordOrigin& /*from*/, RecordView /*record*/) override {}
   void on_loss(const LossItem& /*loss*/) override {}
-  void on_stack(const RecordOrigin& /*from*/, RecordView record) override { table_.add(record); }
-  // Adds all stacks of the traces, whatever the window of `history` is: an event in its beginning
-  // may have a stack that is before it, and one in the oldest part of a flight ring has its stack
-  // in a later copy. False: `stop` has become true.
+  void on_stack(const RecordOrigin& /*from*/, RecordView record) override { add(record); }
+  // Adds the stack, mapping or file in a record.
+  void add(RecordView record) {
+    table_.add(record);
+    mappings_.add(record);
+  }
+  // Adds what is known of a file beside the records.
+  void add(MappedFile file) { mappings_.add(std::move(file)); }
+  // Adds the files that the traces have beside their records, with build ids.
+  void add_files(const History& history);
+  // Adds all stacks and files of the traces, whatever the window of `history` is: an event in its
+  // beginning may have a stack that is before it, and one in the oldest part of a flight ring has
+  // its stack in a later copy. False: `stop` has become true.
   bool read_all(const History& history, const std::atomic<bool>& stop);
 
   [[nodiscard]] const StackTable& table() const { return table_; }
+  [[nodiscard]] const MappingTable& mappings() const { return mappings_; }
 
  private:
   StackTable table_;
+  MappingTable mappings_;
 };
 
 }  // namespace ktraced

@@ -149,6 +149,7 @@ constexpr Examples kExamples[] = {
     {"report cpu", R"(  ktracectl report cpu DIR
   ktracectl report cpu DIR --by cgroup --top 20
   ktracectl report cpu DIR --comm nginx --invert
+  ktracectl report cpu DIR --lines --debuginfod           lines of the source
   ktracectl report cpu DIR --csv --table functions --top all)"},
     {"report offcpu", R"(  ktracectl report offcpu DIR --by thread
   ktracectl report offcpu DIR --comm nginx --last 2s

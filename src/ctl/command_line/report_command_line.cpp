@@ -88,7 +88,7 @@ std::string check_syscall(const std::string& typed) {
   return unknown_name("system call", typed, names);
 }
 
-// --stacks and --invert, as the kind has them.
+// --stacks, --invert and the options of frames, as the kind has them.
 void add_stacks(CLI::App* sub, ReportCommand& report, const ReportKind& kind) {
   if (report.kind == ReportCommand::Kind::syscalls)
     sub->add_option_function<std::string>(
@@ -105,12 +105,14 @@ void add_stacks(CLI::App* sub, ReportCommand& report, const ReportKind& kind) {
                   "Who holds what: functions and their callers, by what is not given back");
   sub->add_flag("--invert", report.invert,
                 fmt::format("Trees of {} that begin with the innermost functions", kind.stacks_of));
+  add_frame_options(sub, report.frames);
 }
 
 // Of reports that have trees with --stacks only.
 void check_stacks(const ReportCommand& report) {
   if (report.stacks) return;
   if (report.invert) throw CLI::ValidationError("--invert needs --stacks");
+  refuse_frame_options(report.frames, "--stacks");
   if (is_stack_owner(report.by))
     throw CLI::ValidationError(fmt::format("--by {} needs --stacks", report.by));
   if (report.table == "tree" || report.table == "functions")
@@ -185,6 +187,7 @@ void add_html_report(CLI::App* report, Command& command) {
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
   add_top(sub, options->top);
+  add_frame_options(sub, options->frames);
   sub->callback([options, &command] { command = *options; });
 }
 

@@ -141,6 +141,20 @@ void add_syscall_option(CLI::App* sub, std::vector<std::string>& calls) {
   add_list(sub, "--syscall", calls, "Of system calls, only these", "NAME,…");
 }
 
+void add_frame_options(CLI::App* sub, FrameOptions& frames) {
+  sub->add_flag("--lines", frames.lines,
+                "Of stacks: the lines of the source, and functions that were inlined");
+  sub->add_flag("--debuginfod", frames.debuginfod,
+                "Of stacks: get debug files that this machine does not have from the servers in "
+                "DEBUGINFOD_URLS");
+}
+
+void refuse_frame_options(const FrameOptions& frames, const char* needs) {
+  for (const auto& [given, option] :
+       {std::pair{frames.lines, "--lines"}, std::pair{frames.debuginfod, "--debuginfod"}})
+    if (given) throw CLI::ValidationError(fmt::format("{} needs {}", option, needs));
+}
+
 void add_time_options(CLI::App* sub, TimeArgs& times) {
   add_time_point(
       sub, "--since", times.since,

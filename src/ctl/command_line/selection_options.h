@@ -10,6 +10,7 @@
 #include "ctl/input/session_request.h"
 #include "ctl/selection/selection.h"
 #include "ctl/selection/time_selection.h"
+#include "decoders/symbols/frame_namer.h"
 
 namespace ktraced {
 
@@ -27,6 +28,11 @@ void add_all_selection(CLI::App* sub, SelectionArgs& selection);
 void add_task_options(CLI::App* sub, SessionArgs& session);
 // add_task_options(), and --stacks, --buffer-kb and --name of the session itself.
 void add_session_options(CLI::App* sub, SessionArgs& session);
+
+// --lines and --debuginfod, of commands that name the frames of stacks.
+void add_frame_options(CLI::App* sub, FrameOptions& frames);
+// Throws CLI::ValidationError if any of them is given: they need what `needs` says.
+void refuse_frame_options(const FrameOptions& frames, const char* needs);
 
 // --since, --until and --last.
 void add_time_options(CLI::App* sub, TimeArgs& times);

@@ -146,9 +146,11 @@ void add_show(CLI::App& app, Command& command) {
   sub->add_flag("--stacks", options->stacks,
                 "The functions that led to an event below it, where the trace has its stacks")
       ->excludes("--count-only");
+  add_frame_options(sub, options->frames);
   add_directories(sub, *options)->required();
   sub->callback([options, &command] {
     check_format_options(*options);
+    if (!options->stacks) refuse_frame_options(options->frames, "--stacks");
     const auto format = options->format.value_or(OutputFormat::ftrace);
     if (options->stacks && format != OutputFormat::ftrace && format != OutputFormat::json)
       throw CLI::ValidationError("--stacks belongs to --format ftrace and json");
@@ -185,7 +187,13 @@ void add_export(CLI::App& app, Command& command) {
       ->type_name("FILE");
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
-  sub->callback([options, &command] { command = *options; });
+  add_frame_options(sub, options->frames);
+  sub->callback([options, &command] {
+    using Form = ExportCommand::Form;
+    if (options->form != Form::perfetto && options->form != Form::folded)
+      refuse_frame_options(options->frames, "--to perfetto or --to folded");
+    command = *options;
+  });
 }
 
 void add_query(CLI::App& app, Command& command) {

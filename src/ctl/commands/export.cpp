@@ -89,8 +89,9 @@ class JsonExporter : public BufferedExporter {
 
 class PerfettoExporter : public BufferedExporter {
  public:
-  PerfettoExporter(History& history, std::vector<ExportChoice>& choices, const StackTable& stacks)
-      : history_(history), choices_(choices), writer_(sources_of(history, choices), stacks) {
+  PerfettoExporter(History& history, std::vector<ExportChoice>& choices, const TraceStacks& stacks,
+                   FrameNames& files)
+      : history_(history), choices_(choices), writer_(sources_of(history, choices), stacks, files) {
     for (const TraceReader& trace : history.traces()) {
       const Event* event = trace.schema().find("sched_switch");
       switches_.push_back(event != nullptr ? event->id : 0);
@@ -198,13 +199,13 @@ std::filesystem::path spool_directory(const std::string& output) {
   return parent.empty() ? "." : parent;
 }
 
-// `stacks` must outlive the result.
+// `stacks` and `files` must outlive the result.
 std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, History& history,
                                         std::vector<ExportChoice>& choices,
-                                        const StackTable& stacks) {
+                                        const TraceStacks& stacks, FrameNames& files) {
   switch (command.form) {
     case ExportCommand::Form::folded:
-      return std::make_unique<FoldedExporter>(history, choices, stacks,
+      return std::make_unique<FoldedExporter>(history, choices, stacks, files,
                                               !command.selection.events.empty());
     case ExportCommand::Form::json:
       return std::make_unique<JsonExporter>(history, choices);
@@ -213,7 +214,7 @@ std::unique_ptr<Exporter> make_exporter(const ExportCommand& command, History& h
     case ExportCommand::Form::perfetto:
       break;
   }
-  return std::make_unique<PerfettoExporter>(history, choices, stacks);
+  return std::make_unique<PerfettoExporter>(history, choices, stacks, files);
 }
 
 }  // namespace
@@ -236,7 +237,8 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
   const std::atomic<bool> never = false;
   if (has_stacks && (command.form == Form::perfetto || command.form == Form::folded))
     static_cast<void>(stacks.read_all(*history, never));
-  auto exporter = make_exporter(command, *history, *choices, stacks.table());
+  FrameNames files(file_options(command.frames));
+  auto exporter = make_exporter(command, *history, *choices, stacks, files);
   const auto start = std::chrono::steady_clock::now();
   if (auto done = export_all(*history, *exporter, *target); !done) return done;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -249,6 +251,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
         "ktracectl: the traces have no samples; --event takes the stacks of other events\n");
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
+  print_frame_caveats(files);
   print_states(*history, StatesOf::all);
   return history->verdict();
 }

@@ -23,8 +23,8 @@
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/screen.h"
+#include "decoders/symbols/frame_namer.h"
 #include "decoders/text/event_stacks.h"
-#include "decoders/text/frame_namer.h"
 #include "decoders/text/safe_text.h"
 #include "trace/merge/history.h"
 
@@ -54,9 +54,9 @@ Result<> check_time_form(const ShowCommand& command, const TraceReader& trace) {
               trace.path().string());
 }
 
-// `stacks` must outlive the result.
+// `stacks` and `files` must outlive the result.
 Result<Views> make_views(const ShowCommand& command, bool json, const History& history,
-                         const StackTable& stacks) {
+                         const TraceStacks& stacks, FrameNames& files) {
   Views views;
   auto selections = selections_for(history, command.selection);
   if (!selections) return propagate(selections);
@@ -70,9 +70,9 @@ Result<Views> make_views(const ShowCommand& command, bool json, const History& h
         View{std::move(selection), KeptSymbols(trace.symbols()), nullptr, nullptr});
     if (command.stacks)
       view->stacks = std::make_unique<EventStacks>(
-          stacks, frame_namer([&symbols = view->symbols](uint64_t address) {
-            return symbols.resolve(address);
-          }));
+          stacks, frame_namer([&symbols = view->symbols](
+                                  uint64_t address) { return symbols.resolve(address); },
+                              files));
     view->decoder = make_decoder(command, json,
                                  {.schema = trace.schema(),
                                   .names = trace.names(),
@@ -177,11 +177,13 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
   TraceStacks stacks;
   const std::atomic<bool> never = false;
   if (command.stacks) static_cast<void>(stacks.read_all(*history, never));
-  auto views = make_views(command, options.json, *history, stacks.table());
+  FrameNames files(file_options(command.frames));
+  auto views = make_views(command, options.json, *history, stacks, files);
   if (!views) return propagate(views);
   auto shown =
       command.count_only ? print_counts(*history) : print_events(command, *views, *history);
   if (!shown) return shown;
+  print_frame_caveats(files);
   if (!command.count_only) print_nothing_to_show(command, *views, *history);
   print_states(*history, StatesOf::all);
   return history->verdict();

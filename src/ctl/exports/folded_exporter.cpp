@@ -9,7 +9,7 @@
 #include "analysis/coverage/event_fields.h"
 #include "analysis/stacks/cpu_samples.h"
 #include "analysis/stacks/stack_names.h"
-#include "decoders/text/frame_namer.h"
+#include "decoders/symbols/frame_namer.h"
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
@@ -32,8 +32,8 @@ std::string owner_text(const StackOwner& owner) {
 }  // namespace
 
 FoldedExporter::FoldedExporter(const History& history, std::vector<ExportChoice>& choices,
-                               const StackTable& stacks, bool by_event)
-    : history_(history), choices_(choices), stacks_(stacks), by_event_(by_event) {
+                               const TraceStacks& stacks, FrameNames& files, bool by_event)
+    : history_(history), choices_(choices), stacks_(stacks), files_(files), by_event_(by_event) {
   for (const TraceReader& trace : history.traces()) {
     const Event* sample = trace.schema().find("cpu_sample");
     sample_ids_.push_back(sample != nullptr ? sample->id : uint16_t{0});
@@ -68,7 +68,8 @@ std::string_view FoldedExporter::symbol_at(uint64_t address) {
 }
 
 Result<> FoldedExporter::finish(OutputTarget& target) {
-  StackNames names(stacks_, frame_namer([this](uint64_t address) { return symbol_at(address); }));
+  StackNames names(stacks_,
+                   frame_namer([this](uint64_t address) { return symbol_at(address); }, files_));
   std::map<std::string, uint64_t> lines;
   for (const StackRow& row : sums_.rows()) {
     std::string line = row.others ? "(others)" : owner_text(sums_.owners()[row.key.at.owner]);

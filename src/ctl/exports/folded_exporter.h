@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "analysis/stacks/stack_sums.h"
+#include "analysis/stacks/trace_stacks.h"
 #include "ctl/exports/exporter.h"
+#include "decoders/symbols/frame_names.h"
 
 namespace ktraced {
 
@@ -16,9 +18,10 @@ namespace ktraced {
 // semicolons between them, and the number of events. Of samples, those of idle CPUs are left out.
 class FoldedExporter : public Exporter {
  public:
-  // Of the samples of CPUs or, if `by_event`, of all selected events. `stacks` must outlive this.
+  // Of the samples of CPUs or, if `by_event`, of all selected events. `stacks` and
+  // `files` must outlive this.
   FoldedExporter(const History& history, std::vector<ExportChoice>& choices,
-                 const StackTable& stacks, bool by_event);
+                 const TraceStacks& stacks, FrameNames& files, bool by_event);
 
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
@@ -34,7 +37,8 @@ class FoldedExporter : public Exporter {
 
   const History& history_;
   std::vector<ExportChoice>& choices_;
-  const StackTable& stacks_;
+  const TraceStacks& stacks_;
+  FrameNames& files_;
   bool by_event_;
   std::vector<uint16_t> sample_ids_;         // of each trace, the number of cpu_sample; 0: none
   std::vector<std::optional<Field>> modes_;  // of each trace, in cpu_sample

@@ -52,7 +52,7 @@ struct PageAnalyses {
   FanOut without_stacks{{&summary, &kmem, &threads, &sched, &call_tracker, &processes, &wakeups,
                          &signals, &paths, &losses}};
   StackAnalyses stacks;
-  FanOut all{{&without_stacks, &stacks.table, &stacks.samples, &stacks.sleeps}};
+  FanOut all{{&without_stacks, &stacks.stacks, &stacks.samples, &stacks.sleeps}};
 
   void finish(const ReportFacts& facts) {
     kmem.finish(facts.end_ns, facts.whole_since_ns);
@@ -86,7 +86,7 @@ json clocks_json(const ReportFacts& facts) {
 }
 
 // The objects of the other reports, and the timelines.
-json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
+json page_data(ReportInput& input, PageAnalyses& analyses, const HtmlCommand& page) {
   const ReportFacts facts = input.facts({});
   const ReportFacts of_kmem = input.facts(events_that_free(analyses.kmem));
   const ReportFacts of_sched = input.facts(kSchedNeeds), of_syscalls = input.facts(kSyscallNeeds);
@@ -94,7 +94,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   if (const auto tasks = input.lives(false)) analyses.processes.complete(*tasks);
   analyses.finish(of_kmem);
   ReportCommand command;
-  command.top = top;
+  command.top = page.top;
   json data = {
       {"version", KTRACED_VERSION},
       {"summary", summary_report(analyses.summary, command, facts)},
@@ -104,7 +104,7 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
       {"syscalls", syscall_report(analyses.syscalls, command)},
       {"processes", process_report(analyses.processes, command, of_processes)},
       {"wakeups", wakeups_of_all(analyses.wakeups, command)},
-      {"signals", html_signals(analyses.signals, top)},
+      {"signals", html_signals(analyses.signals, page.top)},
       {"files", file_report(analyses.files, analyses.paths, command)},
       {"timeline", html_timeline(analyses.run, analyses.threads, analyses.losses, facts.begin_ns)}};
   data["kmem"]["caveats"] = of_kmem.caveats;
@@ -114,7 +114,8 @@ json page_data(ReportInput& input, PageAnalyses& analyses, uint64_t top) {
   data["wakeups"]["caveats"] = input.facts(kWakeupNeeds).caveats;
   data["signals"]["caveats"] = input.facts(kSignalNeeds).caveats;
   data["files"]["caveats"] = of_files.caveats;
-  if (input.has_stacks()) data["stacks"] = html_stacks(analyses.stacks, input, facts.begin_ns);
+  if (input.has_stacks())
+    data["stacks"] = html_stacks(analyses.stacks, input, facts.begin_ns, page.frames);
   add_facts(data, facts);
   data["clocks"] = clocks_json(facts);
   return data;
@@ -173,7 +174,7 @@ Result<> run_html_report(const HtmlCommand& command, const Options& options) {
   if (const std::string unmet = (*input)->unmet_selection(); !unmet.empty())
     print_stderr("ktracectl: no event is selected by {}\n",
                  printable(within_times(unmet, command.times)));
-  const json data = page_data(**input, analyses, command.top);
+  const json data = page_data(**input, analyses, command);
   if (auto written = write_page(*file, data); !written) return written;
   if (auto printed = print_result(command, data, options); !printed) return printed;
   return (*input)->verdict();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/html/html_stacks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -12,7 +10,6 @@
 
 #include "analysis/stacks/stack_names.h"
 #include "ctl/reports/stack_reports.h"
-#include "decoders/text/frame_namer.h"
 
 namespace ktraced {
 namespace {
@@ -37,16 +34,23 @@ class Numbers {
 
 class StackPage {
  public:
-  StackPage(const StackTable& table, FrameNamer namer)
-      : table_(table), names_(table, std::move(namer)) {}
+  StackPage(const TraceStacks& stacks, FrameNamer namer) : names_(stacks, std::move(namer)) {}
 
   json points(const StackSums& sums, uint64_t begin_ns, bool with_ns) {
-    std::vector<std::pair<uint64_t, uint64_t>> rows;  // owner and stack
-    for (const StackRow& row : sums.rows()) rows.push_back(numbers_of(row, sums, !with_ns));
-    std::vector<uint64_t> ts, ns, cpu, owner, stack;
+    using OwnedStack = std::pair<uint64_t, uint64_t>;  // owner and stack
+    std::vector<OwnedStack> rows, wakers;
+    for (const StackRow& row : sums.rows()) {
+      rows.push_back(numbers_of(row, sums, !with_ns));
+      if (with_ns) wakers.push_back(numbers_of_waker(row, sums));
+    }
+    std::vector<uint64_t> ts, ns, cpu, owner, stack, waker, waker_stack;
     for (const StackPoint& point : sums.points()) {
       ts.push_back(std::max(point.ts, begin_ns) - begin_ns);
-      if (with_ns) ns.push_back(point.ns);
+      if (with_ns) {
+        ns.push_back(point.ns);
+        waker.push_back(wakers[point.row].first);
+        waker_stack.push_back(wakers[point.row].second);
+      }
       cpu.push_back(point.cpu);
       owner.push_back(rows[point.row].first);
       stack.push_back(rows[point.row].second);
@@ -54,18 +58,19 @@ class StackPage {
     uint64_t all = 0;
     for (const StackRow& row : sums.rows()) all += row.weight.count;
     json ends;
-    add_stack_ends(ends, sums, table_);
-    return {{"ts", std::move(ts)},       {"ns", std::move(ns)},       {"cpu", std::move(cpu)},
-            {"owner", std::move(owner)}, {"stack", std::move(stack)}, {"of", all},
-            {"ends", std::move(ends)}};
+    add_stack_ends(ends, sums, names_);
+    json out = {{"ts", std::move(ts)},       {"ns", std::move(ns)},       {"cpu", std::move(cpu)},
+                {"owner", std::move(owner)}, {"stack", std::move(stack)}, {"of", all},
+                {"ends", std::move(ends)}};
+    if (with_ns) {
+      out["waker"] = std::move(waker);
+      out["waker_stack"] = std::move(waker_stack);
+    }
+    return out;
   }
   [[nodiscard]] json functions() const {
     json out = json::array();
-    for (const uint32_t number : functions_.things()) {
-      const FrameText& text = names_.text(number);
-      out.push_back(text.module.empty() ? text.function
-                                        : fmt::format("{} [{}]", text.function, text.module));
-    }
+    for (const uint32_t number : functions_.things()) out.push_back(label_of(names_.text(number)));
     return out;
   }
   [[nodiscard]] const std::vector<std::vector<uint64_t>>& stacks() const {
@@ -77,16 +82,30 @@ class StackPage {
   std::pair<uint64_t, uint64_t> numbers_of(const StackRow& row, const StackSums& sums,
                                            bool is_sample) {
     if (row.others) return {owners_.of("(others)"), stacks_.of({})};
-    std::vector<uint64_t> functions;
-    for (const uint32_t text : names_.texts_of(row.key.at, row.ts) | std::views::reverse)
-      functions.push_back(functions_.of(text));
+    std::vector<uint64_t> functions = functions_at(row.key.at, row.ts);
     if (is_sample && cpu_mode_of(row.key.what) == CpuMode::guest)
-      functions.push_back(functions_.of(names_.number_of({.function = "[guest]", .module = {}})));
+      functions.push_back(functions_.of(
+          names_.number_of({.function = "[guest]", .module = {}, .is_named = false})));
     const json owner = owner_json(sums.owners()[row.key.at.owner], sums.by());
     return {owners_.of(owner_label(owner)), stacks_.of(functions)};
   }
 
-  const StackTable& table_;
+  std::pair<uint64_t, uint64_t> numbers_of_waker(const StackRow& row, const StackSums& sums) {
+    const StackPlace& waker = row.key.waker;
+    if (row.others) return {owners_.of("(others)"), stacks_.of({})};
+    if (waker.owner == StackKey::kNobody)
+      return {owners_.of("(waker not in the trace)"), stacks_.of({})};
+    const json owner = owner_json(sums.owners()[waker.owner], sums.by());
+    return {owners_.of(owner_label(owner)), stacks_.of(functions_at(waker, row.waker_ts))};
+  }
+  // Their numbers, the outermost first.
+  std::vector<uint64_t> functions_at(const StackPlace& at, uint64_t ts) {
+    std::vector<uint64_t> functions;
+    for (const uint32_t text : names_.texts_of(at, ts) | std::views::reverse)
+      functions.push_back(functions_.of(text));
+    return functions;
+  }
+
   StackNames names_;
   Numbers<uint32_t> functions_;
   Numbers<std::vector<uint64_t>> stacks_;
@@ -95,18 +114,21 @@ class StackPage {
 
 }  // namespace
 
-json html_stacks(StackAnalyses& analyses, ReportInput& input, uint64_t begin_ns) {
-  const StackTable& table = analyses.table.table();
-  if (analyses.samples.sums().lacks_any(table) || analyses.sleeps.sums().lacks_any(table))
-    input.read_stacks(analyses.table);
-  StackPage page(table, frame_namer([&input](uint64_t address) { return input.symbol(address); }));
+json html_stacks(StackAnalyses& analyses, ReportInput& input, uint64_t begin_ns,
+                 const FrameOptions& frames) {
+  TraceStacks& stacks = analyses.stacks;
+  if (analyses.samples.sums().may_lack(stacks.table()) ||
+      analyses.sleeps.sums().may_lack(stacks.table()))
+    input.read_stacks(stacks);
+  input.add_files(stacks);
+  FrameNames files(file_options(frames));
+  StackPage page(stacks,
+                 frame_namer([&input](uint64_t address) { return input.symbol(address); }, files));
   json samples = page.points(analyses.samples.sums(), begin_ns, false);
   json sleeps = page.points(analyses.sleeps.sums(), begin_ns, true);
-  return {{"functions", page.functions()},
-          {"stacks", page.stacks()},
-          {"owners", page.owners()},
-          {"samples", std::move(samples)},
-          {"sleeps", std::move(sleeps)}};
+  return {{"functions", page.functions()}, {"stacks", page.stacks()},
+          {"owners", page.owners()},       {"samples", std::move(samples)},
+          {"sleeps", std::move(sleeps)},   {"caveats", frame_caveats(files)}};
 }
 
 }  // namespace ktraced

@@ -10,6 +10,7 @@
 #include "analysis/stacks/off_cpu.h"
 #include "analysis/stacks/trace_stacks.h"
 #include "ctl/input/report_input.h"
+#include "decoders/symbols/frame_namer.h"
 
 namespace ktraced {
 
@@ -23,16 +24,17 @@ struct StackAnalyses {
     sleeps.keep_points(kPoints);
   }
 
-  TraceStacks table;
+  TraceStacks stacks;
   CpuSampleAnalysis samples{StacksBy::process};
   OffCpuAnalysis sleeps{StacksBy::process};
 };
 
-// {"functions","stacks","owners","samples","sleeps"}: texts; lists of their indices, the outermost
-// first; names of processes; and each sample and sleep as a row of columns: "ts" after `begin_ns`,
-// "ns" of sleeps, "cpu", "owner", "stack". `of`: the number of all, and "ends": how their stacks
-// end. `analyses` must be finished.
+// {"functions","stacks","owners","samples","sleeps","caveats"}: texts; lists of their indices, the
+// outermost first; names of processes; and each sample and sleep as a row of columns: "ts" after
+// `begin_ns`, "ns" of sleeps, "cpu", "owner", "stack", and of sleeps "waker" and "waker_stack",
+// which are of the thread that ended it. `of`: the number of all, and "ends": how their stacks end.
+// `analyses` must be finished. "caveats": why frames have no names.
 [[nodiscard]] nlohmann::json html_stacks(StackAnalyses& analyses, ReportInput& input,
-                                         uint64_t begin_ns);
+                                         uint64_t begin_ns, const FrameOptions& frames);
 
 }  // namespace ktraced

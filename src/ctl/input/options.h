@@ -12,6 +12,7 @@
 #include "ctl/input/session_request.h"
 #include "ctl/selection/selection.h"
 #include "ctl/selection/time_selection.h"
+#include "decoders/symbols/frame_namer.h"
 #include "decoders/text/event_time.h"
 
 namespace ktraced {
@@ -71,6 +72,7 @@ struct StreamCommand : ViewOptions {
 struct ShowCommand : ViewOptions {
   std::vector<std::string> directories;
   bool stacks = false;   // with the frames of stacks
+  FrameOptions frames;   // of these
   bool partial = false;  // also an unfinished trace
   std::string store;     // directory of snapshots given by name; empty: the daemon's
 };
@@ -104,6 +106,7 @@ struct ReportCommand {
   bool stacks = false;                   // of kmem and syscalls: with trees of stacks
   std::string stacks_of;                 // of syscalls: of the calls of this name
   bool invert = false;                   // trees begin with the innermost functions
+  FrameOptions frames;                   // of these trees
   bool csv = false;                      // print one table of the report as CSV
   std::string table;                     // with `csv`: which; empty: the first one
   std::string store;  // directory of snapshots given by name; empty: the daemon's
@@ -119,6 +122,7 @@ struct HtmlCommand {
   SelectionArgs selection;  // what is reported
   TimeArgs times;
   uint64_t top = 300;  // rows of each table
+  FrameOptions frames;
   std::string output;
   std::string store;  // directory of snapshots given by name; empty: the daemon's
 };
@@ -130,8 +134,9 @@ struct ExportCommand {
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
   TimeArgs times;
-  std::string output;  // a file, "-": standard output
-  std::string store;   // directory of snapshots given by name; empty: the daemon's
+  FrameOptions frames;  // of perfetto and folded
+  std::string output;   // a file, "-": standard output
+  std::string store;    // directory of snapshots given by name; empty: the daemon's
 };
 
 // A trace as an archive.

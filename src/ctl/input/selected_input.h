@@ -43,6 +43,7 @@ class SelectedInput : public ReportInput {
   [[nodiscard]] std::string unmet_selection() const override;
   [[nodiscard]] bool has_stacks() const override { return input_->has_stacks(); }
   void read_stacks(TraceStacks& stacks) override { input_->read_stacks(stacks); }
+  void add_files(TraceStacks& stacks) override { input_->add_files(stacks); }
   void find_symbols(const std::vector<uint64_t>& addresses) override {
     input_->find_symbols(addresses);
   }

@@ -53,6 +53,7 @@ class TraceInput : public ReportInput {
   [[nodiscard]] std::string unmet_selection() const override;
   [[nodiscard]] bool has_stacks() const override;
   void read_stacks(TraceStacks& stacks) override;
+  void add_files(TraceStacks& stacks) override { stacks.add_files(history_); }
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override { return history_.verdict(); }
 

@@ -148,6 +148,11 @@ void print_states(const History& history, StatesOf which) {
   print_previous(history);
 }
 
+void print_frame_caveats(const FrameNames& files) {
+  for (const std::string& caveat : frame_caveats(files))
+    print_stderr("ktracectl: {}\n", printable(caveat));
+}
+
 void print_none_selected(const History& history, const SelectionArgs& args, const TimeArgs& times,
                          const Selection& selection, const SelectionUse& use, uint64_t lost) {
   print_stderr("ktracectl: no event is selected by {}{}\n",

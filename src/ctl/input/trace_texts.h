@@ -10,6 +10,7 @@
 
 #include "ctl/selection/selection.h"
 #include "ctl/selection/time_selection.h"
+#include "decoders/symbols/frame_namer.h"
 #include "decoders/text/decoder.h"
 #include "trace/merge/history.h"
 
@@ -49,6 +50,9 @@ enum class StatesOf { all, notable };
 // Prints on standard error the state of these traces, and then print_previous(). Of all, it also
 // prints how many events were in more than one.
 void print_states(const History& history, StatesOf which);
+
+// Prints on standard error why frames have no names.
+void print_frame_caveats(const FrameNames& files);
 
 // Prints on standard error that no event is selected, and by which of the options. `use`: what the
 // records have met of `selection`, which is that of any of the traces. `lost`: events of which some

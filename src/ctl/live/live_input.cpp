@@ -144,6 +144,23 @@ void LiveInput::find_symbols(const std::vector<uint64_t>& addresses) {
   symbols_.fetch();
 }
 
+// The file of a frame is looked for at its path: of which process it is, is not known here.
+void LiveInput::add_files(TraceStacks& stacks) {
+  std::vector<MappedFile> files;
+  stacks.mappings().for_each_file([&files](const MappedFile& file) {
+    if (file.build_id.empty()) files.push_back(file);
+  });
+  if (files.empty()) return;
+  if (!build_ids_) build_ids_.emplace();
+  for (const MappedFile& file : files) build_ids_->ask(file, 0);
+  build_ids_->wait();
+  for (MappedFile& file : files)
+    if (auto id = build_ids_->find(file.number); id && !id->empty()) {
+      file.build_id = std::move(*id);
+      stacks.add(std::move(file));
+    }
+}
+
 std::string_view LiveInput::symbol(uint64_t address) {
   symbols_.request(address);
   symbols_.fetch();

@@ -18,6 +18,7 @@
 #include "ctl/live/stream_loop.h"
 #include "ctl/terminal/stop_signals.h"
 #include "trace/metadata/event_records.h"
+#include "trace/symbols/build_ids.h"
 
 namespace ktraced {
 
@@ -37,6 +38,7 @@ class LiveInput : public ReportInput {
   [[nodiscard]] ReportFacts facts(const std::vector<std::string>& needed) override;
   [[nodiscard]] std::optional<std::set<std::string>> traced() const override;
   [[nodiscard]] Result<std::vector<Selection>> select(const SelectionArgs& args) const override;
+  void add_files(TraceStacks& stacks) override;
   void find_symbols(const std::vector<uint64_t>& addresses) override;
   std::string_view symbol(uint64_t address) override;
   [[nodiscard]] Result<> verdict() const override;
@@ -57,6 +59,7 @@ class LiveInput : public ReportInput {
   NameTable names_;
   ConfigRecordReader config_reader_;
   RemoteSymbols symbols_;
+  std::optional<BuildIds> build_ids_;  // once they are asked for
   SessionCounts counts_;
   nlohmann::json configs_;  // the trace configs, in the format of manifests
   std::optional<Refresh> refresh_;

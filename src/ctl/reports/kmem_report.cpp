@@ -310,7 +310,7 @@ json kmem_report(const KmemAnalysis& analysis, const ReportCommand& command,
 }
 
 void add_kmem_stacks(json& report, const KmemAnalysis& analysis, StackSums& sums,
-                     const StackTable& table, const FrameNamer& namer,
+                     const TraceStacks& stacks, const FrameNamer& namer,
                      const ReportCommand& command) {
   const TreeUnit& unit = tree_unit(command.by);
   const KmemValue value = key_named(kKmemKeys, unit.name).second;
@@ -325,7 +325,7 @@ void add_kmem_stacks(json& report, const KmemAnalysis& analysis, StackSums& sums
       sums[static_cast<uint32_t>(row.key)].weight = weight;
   }
   add_stack_trees(report,
-                  {.sums = sums, .table = table, .namer = namer, .unit = unit, .others = others},
+                  {.sums = sums, .stacks = stacks, .namer = namer, .unit = unit, .others = others},
                   command);
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/reports/kmem_analysis.h"
 #include "analysis/stacks/frame_text.h"
 #include "analysis/stacks/stack_sums.h"
+#include "analysis/stacks/trace_stacks.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_text.h"
 
@@ -36,7 +37,7 @@ using SymbolAt = std::function<std::string_view(uint64_t address)>;
 // Adds the trees of stacks, by the sort key, or else by what is held. `sums`: the rows of the
 // analysis's stacks, which get their weights here.
 void add_kmem_stacks(nlohmann::json& report, const KmemAnalysis& analysis, StackSums& sums,
-                     const StackTable& table, const FrameNamer& namer,
+                     const TraceStacks& stacks, const FrameNamer& namer,
                      const ReportCommand& command);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string kmem_report_text(const nlohmann::json& report, const Colours& colours);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -43,7 +44,7 @@
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/terminal.h"
-#include "decoders/text/frame_namer.h"
+#include "decoders/symbols/frame_namer.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -86,20 +87,24 @@ Result<json> read_and_make(
 // these; `make` and `prepare` as above.
 Result<json> read_with_stacks(
     const ReportMaking& making, Analysis& analysis, const StackSums& sums,
-    const std::function<json(const StackTable& table, const FrameNamer& namer)>& make,
+    const std::function<json(const TraceStacks& stacks, const FrameNamer& namer)>& make,
     const std::function<void()>& prepare = [] {}) {
   TraceStacks stacks;
   FanOut both({&stacks, &analysis});
+  FrameNames files(file_options(making.command.frames));
   const FrameNamer namer =
-      frame_namer([&making](uint64_t address) { return making.input.symbol(address); });
+      frame_namer([&making](uint64_t address) { return making.input.symbol(address); }, files);
   return read_and_make(
       making, both,
       [&] {
-        if (sums.lacks_any(stacks.table())) making.input.read_stacks(stacks);
-        return make(stacks.table(), namer);
+        if (sums.may_lack(stacks.table())) making.input.read_stacks(stacks);
+        json report = make(stacks, namer);
+        std::ranges::move(frame_caveats(files), std::back_inserter(making.facts.caveats));
+        return report;
       },
       [&] {
         prepare();
+        making.input.add_files(stacks);
         std::vector<uint64_t> addresses;
         stacks.table().for_each([&](uint64_t, const Stack& stack) {
           if (stack.kind == StackKind::kernel)
@@ -112,19 +117,19 @@ Result<json> read_with_stacks(
 Result<json> cpu(const ReportMaking& making) {
   CpuSampleAnalysis analysis(stacks_by(making.command));
   return read_with_stacks(making, analysis, analysis.sums(),
-                          [&](const StackTable& table, const FrameNamer& namer) {
+                          [&](const TraceStacks& stacks, const FrameNamer& namer) {
                             making.facts = making.input.facts(kCpuNeeds);
-                            return cpu_report(analysis, table, namer, making.command);
+                            return cpu_report(analysis, stacks, namer, making.command);
                           });
 }
 
 Result<json> off_cpu(const ReportMaking& making) {
   OffCpuAnalysis analysis(stacks_by(making.command));
   return read_with_stacks(making, analysis, analysis.sums(),
-                          [&](const StackTable& table, const FrameNamer& namer) {
+                          [&](const TraceStacks& stacks, const FrameNamer& namer) {
                             making.facts = making.input.facts(kOffCpuNeeds);
                             analysis.finish(making.facts.end_ns);
-                            return off_cpu_report(analysis, table, namer, making.command);
+                            return off_cpu_report(analysis, stacks, namer, making.command);
                           });
 }
 
@@ -170,9 +175,9 @@ Result<json> kmem(const ReportMaking& making) {
   analysis.set_stacks(sums);
   return read_with_stacks(
       making, analysis, sums,
-      [&](const StackTable& table, const FrameNamer& namer) {
+      [&](const TraceStacks& stacks, const FrameNamer& namer) {
         json report = make();
-        add_kmem_stacks(report, analysis, sums, table, namer, making.command);
+        add_kmem_stacks(report, analysis, sums, stacks, namer, making.command);
         return report;
       },
       find_call_sites);
@@ -196,14 +201,14 @@ Result<json> syscalls(const ReportMaking& making) {
     return syscall_report(analysis, making.command);
   };
   if (!making.command.stacks) return read_and_make(making, calls, make);
-  CallStacks stacks(calls, stacks_by(making.command),
-                    [name = making.command.stacks_of](uint32_t abi, int32_t nr) {
-                      return syscall_name(abi, nr) == name;
-                    });
-  return read_with_stacks(making, calls, stacks.sums(),
-                          [&](const StackTable& table, const FrameNamer& namer) {
+  CallStacks by_stack(calls, stacks_by(making.command),
+                      [name = making.command.stacks_of](uint32_t abi, int32_t nr) {
+                        return syscall_name(abi, nr) == name;
+                      });
+  return read_with_stacks(making, calls, by_stack.sums(),
+                          [&](const TraceStacks& stacks, const FrameNamer& namer) {
                             json report = make();
-                            add_call_stacks(report, stacks, table, namer, making.command);
+                            add_call_stacks(report, by_stack, stacks, namer, making.command);
                             return report;
                           });
 }

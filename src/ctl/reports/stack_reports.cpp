@@ -53,11 +53,7 @@ std::string mode_share(const json& row, const json& report) {
 // Names of functions, the innermost first.
 json stack_json(const std::vector<uint32_t>& frames, const StackNames& names) {
   json out = json::array();
-  for (const uint32_t frame : frames) {
-    const FrameText& text = names.text(frame);
-    out.push_back(text.module.empty() ? text.function
-                                      : fmt::format("{} [{}]", text.function, text.module));
-  }
+  for (const uint32_t frame : frames) out.push_back(label_of(names.text(frame)));
   return out;
 }
 
@@ -143,8 +139,8 @@ const std::vector<ReportTable>& cpu_tables() {
   return kTables;
 }
 
-json cpu_report(const CpuSampleAnalysis& analysis, const StackTable& table, const FrameNamer& namer,
-                const ReportCommand& command) {
+json cpu_report(const CpuSampleAnalysis& analysis, const TraceStacks& stacks,
+                const FrameNamer& namer, const ReportCommand& command) {
   json modes = json::array(), cpus = json::array();
   const ModeCounts counts = analysis.modes();
   for (const CpuMode mode : {CpuMode::user, CpuMode::kernel, CpuMode::kernel_thread, CpuMode::guest,
@@ -161,7 +157,7 @@ json cpu_report(const CpuSampleAnalysis& analysis, const StackTable& table, cons
                  {"lost", analysis.lost()}};
   add_stack_trees(report,
                   {.sums = analysis.sums(),
-                   .table = table,
+                   .stacks = stacks,
                    .namer = namer,
                    .unit = kSamples,
                    .inside = inside_of_sample},
@@ -194,21 +190,22 @@ const std::vector<ReportTable>& off_cpu_tables() {
   return kTables;
 }
 
-json off_cpu_report(const OffCpuAnalysis& analysis, const StackTable& table,
+json off_cpu_report(const OffCpuAnalysis& analysis, const TraceStacks& stacks,
                     const FrameNamer& namer, const ReportCommand& command) {
   json report = {{"kinds", kinds_json(analysis)},
                  {"lost", analysis.lost()},
                  {"uncertain", analysis.uncertain()},
                  {"not_followed", analysis.not_followed()}};
-  StackNames names(table, namer);
+  StackNames names(stacks, namer);
   const auto before = [](const StackRow& a, const StackRow& b) {
     return a.weight.ns > b.weight.ns;
   };
   report["waits"] =
       first_rows(analysis.sums().rows(), command.top, before,
                  [&](const StackRow& row) { return sleep_json(row, analysis.sums(), names); });
-  add_stack_trees(
-      report, {.sums = analysis.sums(), .table = table, .namer = namer, .unit = kSleeps}, command);
+  add_stack_trees(report,
+                  {.sums = analysis.sums(), .stacks = stacks, .namer = namer, .unit = kSleeps},
+                  command);
   return report;
 }
 

@@ -34,7 +34,7 @@ struct TreeUnit {
 // What a tree is made of.
 struct TreeSource {
   const StackSums& sums;
-  const StackTable& table;
+  const TraceStacks& stacks;
   FrameNamer namer;
   TreeUnit unit = {};
   StackWeight others = {};  // what has no row in `sums`
@@ -46,7 +46,7 @@ struct TreeSource {
 void add_stack_trees(nlohmann::json& report, const TreeSource& source,
                      const ReportCommand& command);
 // Adds "user", "kernel" and "without_user_stack": how the stacks end.
-void add_stack_ends(nlohmann::json& out, const StackSums& sums, const StackTable& table);
+void add_stack_ends(nlohmann::json& out, const StackSums& sums, StackNames& names);
 // Its tables "tree" and "functions".
 [[nodiscard]] std::vector<ReportTable> tree_tables(const TreeUnit& unit);
 // Both as text, and how complete the stacks are.
@@ -58,8 +58,9 @@ void add_stack_ends(nlohmann::json& out, const StackSums& sums, const StackTable
 // The events that it depends on.
 inline const std::vector<std::string> kCpuNeeds = {"cpu_sample"};
 [[nodiscard]] const std::vector<ReportTable>& cpu_tables();
-[[nodiscard]] nlohmann::json cpu_report(const CpuSampleAnalysis& analysis, const StackTable& table,
-                                        const FrameNamer& namer, const ReportCommand& command);
+[[nodiscard]] nlohmann::json cpu_report(const CpuSampleAnalysis& analysis,
+                                        const TraceStacks& stacks, const FrameNamer& namer,
+                                        const ReportCommand& command);
 [[nodiscard]] std::string cpu_report_text(const nlohmann::json& report, const Colours& colours);
 
 // ---- report offcpu ----
@@ -67,8 +68,9 @@ inline const std::vector<std::string> kCpuNeeds = {"cpu_sample"};
 inline const std::vector<std::string> kOffCpuNeeds = {"sched_switch", "sched_waking"};
 [[nodiscard]] const std::vector<ReportTable>& off_cpu_tables();
 // `analysis` must be finished.
-[[nodiscard]] nlohmann::json off_cpu_report(const OffCpuAnalysis& analysis, const StackTable& table,
-                                            const FrameNamer& namer, const ReportCommand& command);
+[[nodiscard]] nlohmann::json off_cpu_report(const OffCpuAnalysis& analysis,
+                                            const TraceStacks& stacks, const FrameNamer& namer,
+                                            const ReportCommand& command);
 [[nodiscard]] std::string off_cpu_report_text(const nlohmann::json& report, const Colours& colours);
 
 // An owner in JSON: actor_json(), with "tid" of a thread; or {"cgroup"}; or {"others"}. With

@@ -37,6 +37,9 @@ json ends_json(const StackCounts& counts) {
 void add_function(json& row, const FrameText& text) {
   row["function"] = text.function;
   if (!text.module.empty()) row["module"] = text.module;
+  if (text.file != nullptr) row["file"] = text.file->path;
+  if (!text.source.empty()) row.update({{"source", text.source}, {"line", text.line}});
+  if (text.inlined) row["inlined"] = true;
 }
 
 // What a node or a function has.
@@ -88,11 +91,12 @@ std::string self_share_cell(const json& row, const json& report) {
 
 // The function below its caller, "  ext4_read [ext4]".
 std::string function_cell(const json& row, const json& /*report*/) {
-  std::string text(2 * number_at(row, "depth"), ' ');
-  text += printable(text_at(row, "function"));
-  if (const std::string module = text_at(row, "module"); !module.empty())
-    text += fmt::format(" [{}]", printable(module));
-  return text;
+  const FrameText text{.function = text_at(row, "function"),
+                       .module = text_at(row, "module"),
+                       .source = text_at(row, "source"),
+                       .line = static_cast<uint32_t>(number_at(row, "line")),
+                       .inlined = flag_at(row, "inlined")};
+  return std::string(2 * number_at(row, "depth"), ' ') + printable(label_of(text));
 }
 
 TableColumn unit_column(const TreeUnit& unit, std::string_view key, const char* title) {
@@ -165,7 +169,7 @@ std::string owner_label(const json& owner) {
 
 void add_stack_trees(json& report, const TreeSource& source, const ReportCommand& command) {
   const TreeUnit& unit = source.unit;
-  StackNames names(source.table, source.namer);
+  StackNames names(source.stacks, source.namer);
   StackTree tree(command.invert ? StackTree::Order::inverted : StackTree::Order::callers_first);
   StackWeight others = source.others;
   for (const StackRow& row : source.sums.rows()) {
@@ -193,12 +197,13 @@ void add_stack_trees(json& report, const TreeSource& source, const ReportCommand
                       {"total", tree.total().*unit.of + others.*unit.of},
                       {"others", others.*unit.of},
                       {"folded", tree.folded().*unit.of}};
-  add_stack_ends(report["stacks"], source.sums, source.table);
+  add_stack_ends(report["stacks"], source.sums, names);
 }
 
-void add_stack_ends(json& out, const StackSums& sums, const StackTable& table) {
-  const StackEnds ends = ends_of(sums.rows(), table);
+void add_stack_ends(json& out, const StackSums& sums, StackNames& names) {
+  const StackEnds ends = ends_of(sums.rows(), names);
   out["user"] = ends_json(ends.user);
+  out["user"]["by_name"] = ends.by_name;
   out["kernel"] = ends_json(ends.kernel);
   out["without_user_stack"] = ends.none;
 }
@@ -211,15 +216,16 @@ std::vector<ReportTable> tree_tables(const TreeUnit& unit) {
     further.push_back(duration("longest_ns", "LONGEST"));
     further.push_back({.key = "longest_ts"});
   }
-  return {
-      {"tree", make_columns("depth", "function", "module", unit_column(unit, "total", unit.title),
-                            number("", "SHARE", share_cell), unit_column(unit, "self", "SELF"),
-                            further, text("", "STACKS", function_cell), "owner.pid", "owner.tid",
-                            "owner.comm", "owner.cgroup", "owner.others")},
-      {"functions",
-       make_columns("function", "module", unit_column(unit, "self", "SELF"),
-                    number("", "SHARE", self_share_cell), unit_column(unit, "total", "TOTAL"),
-                    further, text("", "INNERMOST FUNCTION", function_cell))}};
+  return {{"tree",
+           make_columns("depth", "function", "module", unit_column(unit, "total", unit.title),
+                        number("", "SHARE", share_cell), unit_column(unit, "self", "SELF"), further,
+                        text("", "STACKS", function_cell), "owner.pid", "owner.tid", "owner.comm",
+                        "owner.cgroup", "owner.others", "file", "source", "line", "inlined")},
+          {"functions",
+           make_columns("function", "module", unit_column(unit, "self", "SELF"),
+                        number("", "SHARE", self_share_cell), unit_column(unit, "total", "TOTAL"),
+                        further, text("", "INNERMOST FUNCTION", function_cell), "file", "source",
+                        "line", "inlined")}};
 }
 
 std::string stack_trees_text(const json& report, const TreeUnit& unit, const Colours& colours) {

@@ -162,9 +162,9 @@ json syscall_report(const SyscallAnalysis& analysis, const ReportCommand& comman
           {"lost", analysis.lost()}};
 }
 
-void add_call_stacks(json& report, const CallStacks& calls, const StackTable& table,
+void add_call_stacks(json& report, const CallStacks& calls, const TraceStacks& stacks,
                      const FrameNamer& namer, const ReportCommand& command) {
-  add_stack_trees(report, {.sums = calls.sums(), .table = table, .namer = namer, .unit = kTime},
+  add_stack_trees(report, {.sums = calls.sums(), .stacks = stacks, .namer = namer, .unit = kTime},
                   command);
   report["stacks"]["syscall"] = command.stacks_of;
 }

@@ -9,6 +9,7 @@
 #include "analysis/reports/syscall_analysis.h"
 #include "analysis/stacks/call_stacks.h"
 #include "analysis/stacks/frame_text.h"
+#include "analysis/stacks/trace_stacks.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_text.h"
 
@@ -26,7 +27,7 @@ inline const std::vector<std::string> kSyscallNeeds = {"sys_enter", "sys_exit"};
 [[nodiscard]] nlohmann::json syscall_report(const SyscallAnalysis& analysis,
                                             const ReportCommand& command);
 // Adds the trees of the stacks of some calls.
-void add_call_stacks(nlohmann::json& report, const CallStacks& calls, const StackTable& table,
+void add_call_stacks(nlohmann::json& report, const CallStacks& calls, const TraceStacks& stacks,
                      const FrameNamer& namer, const ReportCommand& command);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string syscall_report_text(const nlohmann::json& report, const Colours& colours);

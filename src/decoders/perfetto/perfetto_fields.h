@@ -78,7 +78,7 @@ inline constexpr int32_t kCount = 2, kBytes = 3;               // units
 
 namespace track_event {
 inline constexpr pbf_tag_type kCategory = 3, kAnnotation = 4, kType = 9, kNameIid = 10, kTrack = 11,
-                              kCounterValue = 30;
+                              kCounterValue = 30, kCallstack = 56;
 enum Type : int32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 }  // namespace track_event
 
@@ -89,13 +89,14 @@ inline constexpr pbf_tag_type kNameIid = 1, kBool = 2, kUint = 3, kInt = 4, kStr
 
 namespace interned {
 inline constexpr pbf_tag_type kCategories = 1, kEventNames = 2, kAnnotationNames = 3,
-                              kFunctionNames = 5, kFrames = 6, kCallstacks = 7, kMappingPaths = 17,
-                              kMappings = 19;
+                              kFunctionNames = 5, kFrames = 6, kCallstacks = 7, kBuildIds = 16,
+                              kMappingPaths = 17, kSourcePaths = 18, kMappings = 19;
 inline constexpr pbf_tag_type kIid = 1, kName = 2;  // of each entry
 }  // namespace interned
 
 namespace frame {
-inline constexpr pbf_tag_type kFunctionName = 2, kMapping = 3;
+inline constexpr pbf_tag_type kFunctionName = 2, kMapping = 3, kRelPc = 4, kSourcePath = 5,
+                              kLine = 6;
 }
 
 namespace callstack {
@@ -103,7 +104,7 @@ inline constexpr pbf_tag_type kFrames = 2;  // the outermost first
 }
 
 namespace mapping {
-inline constexpr pbf_tag_type kPath = 7;
+inline constexpr pbf_tag_type kBuildId = 2, kPath = 7;
 }
 
 namespace perf_sample {

@@ -35,13 +35,14 @@ class PerfettoPackets {
     });
   }
 
-  // A begin, end or instant on a track. Names are interned numbers; 0: none. `fill` gets the
-  // protozero::pbf_writer of the event, for its arguments.
+  // A begin, end or instant on a track. Names and callstacks are interned numbers; 0: none. `fill`
+  // gets the protozero::pbf_writer of the event, for its arguments.
   struct Mark {
     uint64_t ts = 0;
     uint64_t track = 0;
     uint64_t name = 0;
     uint64_t category = 0;
+    uint64_t callstack = 0;
   };
   template <class Fill>
   void mark(perfetto::track_event::Type type, const Mark& mark, Fill&& fill) {
@@ -51,6 +52,7 @@ class PerfettoPackets {
       event.add_uint64(perfetto::track_event::kTrack, mark.track);
       if (mark.category != 0) event.add_uint64(perfetto::track_event::kCategory, mark.category);
       if (mark.name != 0) event.add_uint64(perfetto::track_event::kNameIid, mark.name);
+      if (mark.callstack != 0) event.add_uint64(perfetto::track_event::kCallstack, mark.callstack);
       fill(event);
     });
   }

@@ -63,7 +63,7 @@ void PerfettoSyscalls::on_begin(const Call& call, const CallRecord& at, Unknown 
   const uint32_t tid = at.record.tid();
   const uint64_t track = names_.track(tid, at.from.cpu);
   intern();
-  draw_begin(call, track);
+  draw_begin(call, at, track);
   if (unknown == Unknown::none)
     drawn_.insert_or_assign(tid, track);
   else
@@ -90,9 +90,12 @@ uint64_t PerfettoSyscalls::title_of(const CallReturn& returned) {
                   [&] { return name_of(returned.abi, returned.nr) + " returned"; });
 }
 
-void PerfettoSyscalls::draw_begin(const Call& call, uint64_t track) {
-  const PerfettoPackets::Mark mark{
-      .ts = call.begin_ns, .track = track, .name = title_of(call), .category = category_};
+void PerfettoSyscalls::draw_begin(const Call& call, const CallRecord& at, uint64_t track) {
+  const PerfettoPackets::Mark mark{.ts = call.begin_ns,
+                                   .track = track,
+                                   .name = title_of(call),
+                                   .category = category_,
+                                   .callstack = callstack_of(at)};
   packets_.mark(pb::track_event::kBegin, mark, [&](pbf_writer& event) {
     if (!call.args_known) return;
     pbf_writer annotation(event, pb::track_event::kAnnotation);
@@ -111,8 +114,10 @@ void PerfettoSyscalls::on_end(const CallInterval& interval) {
     const uint64_t begun_on = drawn->second;
     drawn_.erase(drawn);
     if (interval.end == CallEnd::returned && interval.known())
-      return packets_.mark(pb::track_event::kEnd, {.ts = interval.end_ns, .track = begun_on},
-                           [&](pbf_writer& event) { add_result(*returned, event); });
+      return packets_.mark(
+          pb::track_event::kEnd,
+          {.ts = interval.end_ns, .track = begun_on, .callstack = callstack_of(returned->at)},
+          [&](pbf_writer& event) { add_result(*returned, event); });
     end_unknown(begun_on, interval.end_ns, end_text(interval));
   }
   if (returned != nullptr) draw_return(*returned, track);
@@ -123,7 +128,8 @@ void PerfettoSyscalls::draw_return(const CallReturn& returned, uint64_t track) {
                 {.ts = returned.at.record.ts(),
                  .track = track,
                  .name = title_of(returned),
-                 .category = category_},
+                 .category = category_,
+                 .callstack = callstack_of(returned.at)},
                 [&](pbf_writer& event) { add_result(returned, event); });
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/intervals/call_tracker.h"
 #include "decoders/perfetto/perfetto_names.h"
 #include "decoders/perfetto/perfetto_packets.h"
+#include "decoders/perfetto/perfetto_stacks.h"
 
 namespace ktraced {
 
@@ -23,8 +24,9 @@ class PerfettoSyscalls : public CallSink {
 
   // Takes the calls of `tracker`, which must not get events after the end of this. Threads must be
   // known to `names` before their calls begin.
-  PerfettoSyscalls(CallTracker& tracker, PerfettoPackets& packets, PerfettoNames& names)
-      : packets_(packets), names_(names) {
+  PerfettoSyscalls(CallTracker& tracker, PerfettoPackets& packets, PerfettoNames& names,
+                   PerfettoStacks& stacks)
+      : packets_(packets), names_(names), stacks_(stacks) {
     tracker.add_sink(*this);
   }
   PerfettoSyscalls(const PerfettoSyscalls&) = delete;
@@ -38,7 +40,8 @@ class PerfettoSyscalls : public CallSink {
  private:
   using Titles = std::unordered_map<uint64_t, uint64_t>;  // interned, by ABI and number of the call
 
-  void draw_begin(const Call& call, uint64_t track);
+  void draw_begin(const Call& call, const CallRecord& at, uint64_t track);
+  uint64_t callstack_of(const CallRecord& at) { return stacks_.callstack_of(at.record, at.names); }
   void draw_return(const CallReturn& returned, uint64_t track);
   void end_unknown(uint64_t track, uint64_t ts, std::string_view why);
   void add_result(const CallReturn& returned, protozero::pbf_writer& event);
@@ -50,6 +53,7 @@ class PerfettoSyscalls : public CallSink {
 
   PerfettoPackets& packets_;
   PerfettoNames& names_;
+  PerfettoStacks& stacks_;
   uint64_t category_ = 0, args_ = 0, ret_ = 0, error_ = 0, end_ = 0;  // interned
   Titles titles_, return_titles_;
   std::unordered_map<uint32_t, uint64_t> drawn_;  // tracks, by thread in a call

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/coverage/event_fields.h"
-#include "decoders/text/frame_namer.h"
+#include "decoders/symbols/frame_namer.h"
 #include "decoders/text/safe_text.h"
 #include "trace/packet/field_value.h"
 
@@ -28,9 +28,10 @@ PerfettoWriter::Source::Source(PerfettoWriter& writer, const PerfettoSource& of)
       arguments(of.sources, writer.packets_),
       kmem(of.sources.schema) {}
 
-PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources, const StackTable& stacks)
+PerfettoWriter::PerfettoWriter(const std::vector<PerfettoSource>& sources,
+                               const TraceStacks& stacks, FrameNames& files)
     : stacks_(packets_, stacks,
-              frame_namer([this](uint64_t address) { return symbol_at(address); })) {
+              frame_namer([this](uint64_t address) { return symbol_at(address); }, files)) {
   for (const PerfettoSource& source : sources) {
     sources_.push_back(std::make_unique<Source>(*this, source));
     calls_.add_source(source.sources.schema, source.sources.names);
@@ -133,15 +134,30 @@ void PerfettoWriter::write(Source& source, const Plan& plan, const RecordOrigin&
     plan.kernel->write(names, from.cpu, record, bundles_);
     if (plan.waking) plan.waking->write(names, from.cpu, record, bundles_);
   }
+  const uint64_t callstack = stacks_.callstack_of(record, names);
   if (plan.is_instant)
     packets_.mark(pb::track_event::kInstant,
                   {.ts = ts,
                    .track = names_.track(record.tid(), from.cpu),
                    .name = plan.title,
-                   .category = plan.category},
+                   .category = plan.category,
+                   .callstack = callstack},
                   [&](pbf_writer& event) { source.arguments.add(from.cpu, record, event); });
+  else if (callstack != 0)
+    mark_stack(source, from, record, callstack);
   if (plan.ends_calls) calls_.on_record(from, record);
   if (const auto call = source.kmem.read(record)) memory_.add(*call, names, ts);
+}
+
+// Messages of the kernel's events have no callstacks: an instant beside them has it.
+void PerfettoWriter::mark_stack(const Source& source, const RecordOrigin& from, RecordView record,
+                                uint64_t callstack) {
+  const Event* event = source.trace.sources.schema.find(record.id());
+  packets_.mark(pb::track_event::kInstant, {.ts = record.ts(),
+                                            .track = names_.track(record.tid(), from.cpu),
+                                            .name = packets_.event_name(printable(event->name)),
+                                            .category = packets_.category(printable(event->group)),
+                                            .callstack = callstack});
 }
 
 void PerfettoWriter::follow_states(const Plan& plan, const NameTable& names, uint32_t cpu,

@@ -22,6 +22,7 @@
 #include "decoders/perfetto/perfetto_stacks.h"
 #include "decoders/perfetto/perfetto_states.h"
 #include "decoders/perfetto/perfetto_syscalls.h"
+#include "decoders/symbols/frame_names.h"
 #include "trace/directory/manifest.h"
 
 namespace ktraced {
@@ -41,8 +42,9 @@ struct PerfettoSource {
 class PerfettoWriter : public MergeSink {
  public:
   // `sources` is sorted by begin time; the index is RecordOrigin::source. `stacks`: of all of them,
-  // must outlive the writer.
-  PerfettoWriter(const std::vector<PerfettoSource>& sources, const StackTable& stacks);
+  // whose frames `files` names. Both must outlive the writer.
+  PerfettoWriter(const std::vector<PerfettoSource>& sources, const TraceStacks& stacks,
+                 FrameNames& files);
 
   void on_record(const RecordOrigin& from, RecordView record) override;
   void on_loss(const LossItem& loss) override;
@@ -97,6 +99,8 @@ class PerfettoWriter : public MergeSink {
   void follow_states(const Plan& plan, const NameTable& names, uint32_t cpu, RecordView record);
   void write(Source& source, const Plan& plan, const RecordOrigin& from, RecordView record);
 
+  void mark_stack(const Source& source, const RecordOrigin& from, RecordView record,
+                  uint64_t callstack);
   std::string_view symbol_at(uint64_t address);
 
   PerfettoPackets packets_;
@@ -106,8 +110,8 @@ class PerfettoWriter : public MergeSink {
   PerfettoMemory memory_{packets_};
   PerfettoStates states_{bundles_};
   CallTracker calls_;
-  PerfettoSyscalls syscalls_{calls_, packets_, names_};
   PerfettoStacks stacks_;
+  PerfettoSyscalls syscalls_{calls_, packets_, names_, stacks_};
   std::vector<std::unique_ptr<Source>> sources_;
   std::map<uint32_t, uint64_t> records_;  // of each CPU
   std::set<uint32_t> losing_memory_;      // CPUs that are losing allocations or frees

@@ -5,6 +5,31 @@
 #include "decoders/text/safe_text.h"
 
 namespace ktraced {
+namespace {
+
+// What is known of the code of a process.
+void append_code(const FrameCode& code, const FrameText& text, TextBuffer& out) {
+  const auto member = [&out](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(key);
+    append_json_string(value, out);
+  };
+  if (text.file != nullptr) {
+    member(",\"file\":", text.file->path);
+    out.append(",\"offset\":\"0x");
+    out.append_hex(code.at);
+    out.append('"');
+    member(",\"build_id\":", text.file->build_id);
+  }
+  member(",\"source\":", text.source);
+  if (text.line != 0) {
+    out.append(",\"line\":");
+    out.append_decimal(uint64_t{text.line});
+  }
+  if (text.inlined) out.append(",\"inlined\":true");
+}
+
+}  // namespace
 
 void EventStacks::append_lines(RecordView record, const NameTable& tasks, TextBuffer& out) {
   if (!record.has_stacks()) return;
@@ -20,12 +45,7 @@ void EventStacks::append_lines(std::string_view heading,
   for (const StackNames::Frame& frame : frames) {
     const FrameText& text = names_.text(frame.text);
     out.append("=> ");
-    append_printable(text.function, out);
-    if (!text.module.empty()) {
-      out.append(" [");
-      append_printable(text.module, out);
-      out.append(']');
-    }
+    append_printable(label_of(text), out);
     if (!text.function.starts_with('[')) {
       out.append(" (");
       out.append_hex(frame.address);
@@ -60,6 +80,7 @@ void EventStacks::append_member(std::string_view key, const std::vector<StackNam
       out.append(",\"module\":");
       append_json_string(text.module, out);
     }
+    append_code(frames[i].code, text, out);
     out.append('}');
   }
   out.append(']');

@@ -14,15 +14,17 @@ namespace ktraced {
 // Writes the frames of the stacks of single events.
 class EventStacks {
  public:
-  // `table` must outlive this.
-  EventStacks(const StackTable& table, FrameNamer namer) : names_(table, std::move(namer)) {}
+  // `stacks` must outlive this.
+  EventStacks(const TraceStacks& stacks, FrameNamer namer) : names_(stacks, std::move(namer)) {}
 
   // Lines as trace-cmd prints them: "=> schedule (ffffffff81a3c5d0)", below "<stack trace>" and, of
-  // the process, "<user stack trace>". A frame without a name is "=> [0x7f0000001234]". Nothing for
-  // an event without stacks.
+  // the process, "<user stack trace>". A frame without a name is "=> [0x7f0000001234]". With lines,
+  // "=> main [nginx] at nginx.c:12 (401136)". Nothing for an event without stacks.
   void append_lines(RecordView record, const NameTable& tasks, TextBuffer& out);
   // Members of a JSON object, each with a comma before it: "kernel_frames" and "user_frames" with
-  // {"address","function","module"} for each frame; what says why a stack ends has no address.
+  // {"address","function","module"} for each frame, and of a process "file", "offset" in it,
+  // "build_id", "source", "line" and "inlined", as far as they are known. What says why a stack
+  // ends has no address.
   void append_members(RecordView record, const NameTable& tasks, TextBuffer& out);
 
  private:

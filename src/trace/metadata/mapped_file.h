@@ -30,6 +30,10 @@ struct MappedFile {
   bool cut = false;           // the path lacks its beginning
   std::string build_id = {};  // in lower-case hexadecimal; empty: not known, or it has none
 
+  // The path without its directory.
+  [[nodiscard]] std::string_view name() const {
+    return std::string_view(path).substr(path.rfind('/') + 1);
+  }
   bool operator==(const MappedFile&) const = default;
 };
 

@@ -62,6 +62,11 @@ class MappingTable {
                                               uint64_t address) const;
   // Null if it is not known. Valid until the next add().
   [[nodiscard]] const MappedFile* file(uint64_t number) const;
+  // Calls `visit(file)` for each file, in no order.
+  template <class Visit>
+  void for_each_file(Visit&& visit) const {
+    for (const auto& [number, file] : files_) visit(file);
+  }
   // Processes whose mappings had to make room for others.
   [[nodiscard]] uint64_t evicted() const { return evicted_; }
 

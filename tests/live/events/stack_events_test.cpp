@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,10 +14,12 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -109,6 +112,37 @@ TEST(Stacks, OfASwitchShowWhereTheThreadWentToSleep) {
   EXPECT_EQ(switches.stacks.ambiguous(), 0U);
   EXPECT_EQ(manifest_of(trace)["format"], 4);
   EXPECT_EQ(manifest_of(trace)["config"]["stacks"], json::array({"sched_switch"}));
+}
+
+// The program that takes a stack finds the mappings in a tree that kernels before 6.1 do not have.
+bool mappings_are_recorded() {
+  utsname kernel{};
+  int major = 0, minor = 0;
+  return ::uname(&kernel) == 0 && std::sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6, 1);
+}
+
+TEST(Stacks, OfASwitchNameTheFunctionsOfTheProcess) {
+  if (!mappings_are_recorded()) GTEST_SKIP() << "this kernel records no mappings";
+  Daemon daemon(stack_config({{"events", {"sched_switch"}}}));
+  std::set<uint64_t> returns;
+  for (int i = 0; i < 20; ++i) sleep_below(2, returns);
+  const fs::path trace = snapshot_of(daemon, "named");
+  const std::string program = fs::read_symlink("/proc/self/exe");
+  std::istringstream lines(daemon.ctl_ok({"show", trace, "--stacks", "--format", "json", "--event",
+                                          "sched_switch", "--tid", std::to_string(::gettid())}));
+  uint64_t in_call = 0, in_program = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    if (!event.contains("user_frames")) continue;
+    const json& frames = event["user_frames"];
+    if (frames[0].value("function", "") == "syscall") ++in_call;
+    if (std::ranges::any_of(frames,
+                            [&](const json& frame) { return frame.value("file", "") == program; }))
+      ++in_program;
+  }
+  EXPECT_GE(in_call, 20U) << "the C library's function, by its build id";
+  EXPECT_GE(in_program, 20U);
 }
 
 // Calls that are selected are recorded at their functions, those with stacks at the tracepoint.

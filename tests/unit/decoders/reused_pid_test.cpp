@@ -108,13 +108,14 @@ TEST_F(ReusedPid, IsTwoTasksOfATimelineEvenWithTheSameName) {
 TEST_F(ReusedPid, IsReleasedInPerfettoBeforeItIsReused) {
   const Manifest manifest;
   const std::vector<uint64_t> changes;
-  const StackTable stacks;
+  const TraceStacks stacks;
+  FrameNames files({});
   PerfettoWriter writer({{.sources = {schema_, names_, &symbols_},
                           .manifest = manifest,
                           .begin_ns = 100,
                           .end_ns = 900,
                           .changes = changes}},
-                        stacks);
+                        stacks, files);
   take(writer, EVENT_kfree, 200, kPid, rec_kfree{});
   take(writer, EVENT_kfree, 700, kThread, rec_kfree{});
   writer.finish();

@@ -86,4 +86,21 @@ inline TraceSpec stacked_trace() {
   return spec;
 }
 
+// The file that its process has mapped from 0x400000 on, where 0x401000 is this byte of the file.
+inline TraceSpec stacked_trace_of_file(const std::string& path, const std::string& build_id,
+                                       uint64_t byte) {
+  constexpr uint64_t kFile = 0x8000000000000011;
+  TraceSpec spec = stacked_trace();
+  auto& records = spec.packets.front().records;
+  records.insert(records.begin(), {file_record_of(kSecond, kFile, path),
+                                   mapping_record_of(kSecond, {.tgid = 812,
+                                                               .process_start = 0,
+                                                               .start = 0x400000,
+                                                               .end = 0x500000,
+                                                               .offset = byte - 0x1000,
+                                                               .file = kFile})});
+  spec.files.push_back({.number = kFile, .path = path, .build_id = build_id});
+  return spec;
+}
+
 }  // namespace ktraced::test

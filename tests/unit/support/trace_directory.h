@@ -60,6 +60,7 @@ struct TraceSpec {
   TraceOrigin origin = test_origin();
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
+  std::vector<MappedFile> files = {};  // what is known of them beside the packets
 };
 
 // The packet in the form a writer takes.
@@ -82,6 +83,7 @@ inline std::unique_ptr<TraceWriter> begin_trace(const std::filesystem::path& pat
   for (const PacketSpec& packet : spec.packets)
     check((*writer)->write(*PacketView::parse(packet_of(packet, spec.origin))));
   for (const Bytes& name : spec.names) (*writer)->add_names(name);
+  for (const MappedFile& file : spec.files) (*writer)->add_file(file);
   return std::move(*writer);
 }
 

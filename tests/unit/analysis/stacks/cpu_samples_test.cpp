@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/stacks/stack_names.h"
 #include "unit/support/packets.h"
 #include "unit/support/samples.h"
 
@@ -116,13 +117,13 @@ TEST(StackSums, CountsWhatDoesNotFitTogether) {
 }
 
 TEST(StackSums, CountsHowUserStacksEnd) {
-  StackTable table;
+  TraceStacks stacks;
   for (const auto& spec :
        {StackSpec{.number = 1, .kind = STACK_USER, .end = STACK_START, .frames = {1}},
         StackSpec{.number = 2, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}},
         StackSpec{.number = 9, .kind = STACK_KERNEL, .end = STACK_START, .frames = {1}}}) {
     const Bytes bytes = stack_record_of(1, spec);
-    table.add(RecordView(bytes.data()));
+    stacks.add(RecordView(bytes.data()));
   }
   StackSums sums(StacksBy::process);
   const NameTable names;
@@ -134,13 +135,25 @@ TEST(StackSums, CountsHowUserStacksEnd) {
   count(9, 2, 3);
   count(0, 4, 2);
   count(9, 0, 7);
-  const StackEnds ends = ends_of(sums.rows(), table);
+  StackNames names_of_frames(
+      stacks, [](const FrameCode& /*code*/) { return std::vector<FrameText>{{"main", "app"}}; });
+  const StackEnds ends = ends_of(sums.rows(), names_of_frames);
   EXPECT_EQ(ends.user.complete(), 5U);
   EXPECT_EQ(ends.user.by_end.at(StackEnd::broken), 3U);
   EXPECT_EQ(ends.user.lacking, 2U);
   EXPECT_EQ(ends.user.total(), 10U);
   EXPECT_EQ(ends.none, 7U);
   EXPECT_EQ(ends.kernel.complete(), 15U);
+  EXPECT_EQ(ends.by_name, 0U);
+
+  StackNames in_libc(stacks, [](const FrameCode& /*code*/) {
+    return std::vector<FrameText>{{"__libc_start_call_main", "libc.so.6"}};
+  });
+  const StackEnds with_names = ends_of(sums.rows(), in_libc);
+  EXPECT_EQ(with_names.user.complete(), 8U);
+  EXPECT_EQ(with_names.by_name, 3U);
+  EXPECT_FALSE(with_names.user.by_end.contains(StackEnd::broken));
+  EXPECT_EQ(with_names.user.lacking, 2U) << "frames that are not in the trace have no names";
 }
 
 }  // namespace

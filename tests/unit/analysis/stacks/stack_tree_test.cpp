@@ -14,24 +14,35 @@ using test::stack_record_of;
 
 constexpr uint64_t kKernel = 0x8000000000000001, kUser = 0x8000000000000002;
 
-// "k:10" for a frame of the kernel, "u:10" for one of process 812; "-" before an address that is no
-// return address.
-std::vector<FrameText> name(const FramePlace& place) {
-  if (place.kind == StackKind::kernel) {
-    if (place.address == 1) return {{"bpf_prog_0123456789abcdef_sched_switch", "bpf"}};
-    if (place.address == 2) return {{"__traceiter_sched_switch", ""}};
-    return {{fmt::format("k:{}", place.address), ""}};
+// "k:10" for a frame of the kernel, "u:10" for an address of a process and "f:10" for a byte of a
+// file; "-" before what is no return address.
+std::vector<FrameText> name(const FrameCode& code) {
+  const char* minus = code.is_return ? "" : "-";
+  switch (code.kind) {
+    case FrameCode::Kind::kernel:
+      if (code.at == 1) return {{"bpf_prog_0123456789abcdef_sched_switch", "bpf"}};
+      if (code.at == 2) return {{"__traceiter_sched_switch", ""}};
+      return {{fmt::format("k:{}", code.at), ""}};
+    case FrameCode::Kind::file:
+      if (code.at == 0x99) return {{"inlined", "app"}, {"f:99", "app"}};
+      if (code.at == 0x77) return {{"start_thread", "libc.so.6"}};
+      return {{fmt::format("{}f:{:x}", minus, code.at),
+               code.file == nullptr ? "?" : std::string(code.file->name())}};
+    case FrameCode::Kind::vdso:
+      return {{"[vdso]", ""}};
+    case FrameCode::Kind::anonymous:
+      return {{"[anonymous]", ""}};
+    case FrameCode::Kind::nowhere:
+      break;
   }
-  if (place.address == 99) return {{"inlined", "app"}, {"u:99", "app"}};
-  return {{fmt::format("{}u:{}", place.is_return ? "" : "-", place.address),
-           fmt::format("app of {}", place.pid)}};
+  return {{fmt::format("{}u:{}", minus, code.at), ""}};
 }
 
 class StackNamesTest : public ::testing::Test {
  protected:
   void learn(const test::StackSpec& spec) {
     const test::Bytes bytes = stack_record_of(1, spec);
-    table_.add(RecordView(bytes.data()));
+    stacks_.add(RecordView(bytes.data()));
   }
   // The functions, the innermost first.
   std::string functions(const StackPlace& at) {
@@ -41,15 +52,19 @@ class StackNamesTest : public ::testing::Test {
     return out;
   }
 
-  StackTable table_;
-  StackNames names_{table_, name};
+  void map(const test::MappingSpec& spec, uint64_t ts = 1) {
+    const test::Bytes bytes = test::mapping_record_of(ts, spec);
+    stacks_.add(RecordView(bytes.data()));
+  }
+
+  TraceStacks stacks_;
+  StackNames names_{stacks_, name};
 };
 
 TEST_F(StackNamesTest, HasTheKernelBeforeTheProcessAndNoTracing) {
   learn({.number = kKernel, .frames = {1, 2, 30, 40}});
   learn({.number = kUser, .kind = STACK_USER, .frames = {7, 7, 99}});
-  EXPECT_EQ(functions({.pid = 812, .kernel = kKernel, .user = kUser}),
-            "k:30 k:40 -u:7 u:7 inlined u:99");
+  EXPECT_EQ(functions({.pid = 812, .kernel = kKernel, .user = kUser}), "k:30 k:40 -u:7 u:7 u:99");
 }
 
 TEST_F(StackNamesTest, LeavesFunctionsOfTracingThatAnotherFunctionHasCalled) {
@@ -78,13 +93,78 @@ TEST_F(StackNamesTest, ShowsNoFramesOfANumberThatTwoStacksHave) {
   EXPECT_EQ(functions({.kernel = kKernel}), "[one of several stacks]");
 }
 
-TEST_F(StackNamesTest, NamesTheSameAddressInEachProcessAndProgram) {
-  learn({.number = kUser, .kind = STACK_USER, .frames = {7}});
-  const auto module_of = [&](uint32_t pid) {
-    return names_.text(names_.texts_of({.pid = pid, .user = kUser}, 1).front()).module;
+constexpr uint64_t kFile = 0x8000000000000011;
+constexpr StackPlace kOfProcess{
+    .owner = 0, .pid = 812, .program = 1, .start_ns = 1'000'000'000, .kernel = 0, .user = kUser};
+
+TEST_F(StackNamesTest, FindsTheFileOfAFrameByTheByteBeforeAReturnAddress) {
+  map({.tgid = 812, .start = 0x1000, .end = 0x2000, .offset = 0, .file = kFile});
+  map({.tgid = 812, .start = 0x2000, .end = 0x3000, .offset = 0x5000, .file = kFile + 1});
+  map({.tgid = 812, .start = 0x3000, .end = 0x4000, .file = MAPPING_VDSO});
+  map({.tgid = 812, .start = 0x4000, .end = 0x5000, .file = MAPPING_ANONYMOUS});
+  stacks_.add(MappedFile{.number = kFile, .path = "/usr/bin/app"});
+  learn({.number = kUser,
+         .kind = STACK_USER,
+         .frames = {0x2000, 0x2000, 0x2001, 0x1099, 0x3001, 0x4001, 0x9000}});
+  EXPECT_EQ(functions(kOfProcess), "-f:5000 f:1000 f:5001 inlined f:99 [vdso] [anonymous] u:36864");
+  const auto frames = names_.user_frames(kOfProcess, 1000);
+  EXPECT_EQ(names_.text(frames[1].text).module, "app") << "the call is in the file before";
+  EXPECT_EQ(names_.text(frames[0].text).module, "?") << "the trace does not say which file";
+  EXPECT_EQ(frames[1].address, 0x2000U);
+  EXPECT_EQ(frames[1].code.byte(), 0xfffU);
+}
+
+TEST_F(StackNamesTest, TakesTheMappingOfTheProcessAndTheTime) {
+  map({.tgid = 812, .start = 0x1000, .end = 0x2000, .offset = 0, .file = kFile}, 10);
+  map({.tgid = 812, .start = 0x1000, .end = 0x2000, .offset = 0x5000, .file = kFile}, 500);
+  learn({.number = kUser, .kind = STACK_USER, .frames = {0x1000}});
+  const auto function_at = [this](const StackPlace& at, uint64_t ts) {
+    return names_.text(names_.texts_of(at, ts).front()).function;
   };
-  EXPECT_EQ(module_of(812), "app of 812");
-  EXPECT_EQ(module_of(4000), "app of 4000");
+  EXPECT_EQ(function_at(kOfProcess, 20), "-f:0");
+  EXPECT_EQ(function_at(kOfProcess, 600), "-f:5000");
+  StackPlace other = kOfProcess;
+  other.pid = 4000;
+  EXPECT_EQ(function_at(other, 20), "-u:4096");
+  other = kOfProcess;
+  other.start_ns += 100'000'000;
+  EXPECT_EQ(function_at(other, 20), "-u:4096") << "another process with the same id";
+}
+
+TEST_F(StackNamesTest, AStackThatEndsWithTheStartOfAThreadIsComplete) {
+  map({.tgid = 812, .start = 0x1000, .end = 0x2000, .offset = 0, .file = kFile});
+  learn({.number = kUser, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {0x1001, 0x1077}});
+  EXPECT_TRUE(names_.starts_by_name(kOfProcess, 1000));
+  EXPECT_EQ(functions(kOfProcess), "-f:1 start_thread");
+  learn(
+      {.number = kUser + 16, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {0x1077, 0x1001}});
+  StackPlace inside = kOfProcess;
+  inside.user += 16;
+  EXPECT_FALSE(names_.starts_by_name(inside, 1000)) << "only the outermost function says so";
+  EXPECT_EQ(functions(inside), "start_thread f:1 [ended early: no frame pointer]");
+  learn({.number = kUser + 32, .kind = STACK_USER, .end = STACK_DEPTH, .frames = {0x1077}});
+  StackPlace deep = kOfProcess;
+  deep.user += 32;
+  EXPECT_FALSE(names_.starts_by_name(deep, 1000));
+}
+
+TEST(FrameText, KnowsTheFunctionsThatNothingCalls) {
+  for (const char* start : {"_start", "__libc_start_call_main", "start_thread", "clone3",
+                            "__GI___clone3", "__libc_start_main@@GLIBC_2.34"})
+    EXPECT_TRUE(is_start_function(start)) << start;
+  for (const char* other : {"", "main", "start", "start_thread_pool", "clone_tree"})
+    EXPECT_FALSE(is_start_function(other)) << other;
+}
+
+TEST(FrameText, HasALabel) {
+  EXPECT_EQ(label_of({"schedule", ""}), "schedule");
+  EXPECT_EQ(label_of({"ext4_read", "ext4"}), "ext4_read [ext4]");
+  EXPECT_EQ(label_of({.function = "next_token",
+                      .module = "app",
+                      .source = "/src/parser.c",
+                      .line = 12,
+                      .inlined = true}),
+            "next_token (inlined) [app] at parser.c:12");
 }
 
 // The tree in the order of its lines: a blank for each level, the frame, its total and itself.

@@ -50,6 +50,26 @@ TEST(CommandLine, ReportsOnStacks) {
   EXPECT_THAT(usage_error({"report", "sched", "/a", "--stacks"}), HasSubstr("--stacks"));
 }
 
+TEST(CommandLine, LooksUpLinesAndDebugFilesOfFrames) {
+  const auto show = command<ShowCommand>({"show", "/a", "--stacks", "--lines", "--debuginfod"});
+  EXPECT_TRUE(show.frames.lines);
+  EXPECT_TRUE(show.frames.debuginfod);
+  EXPECT_FALSE(command<ShowCommand>({"show", "/a", "--stacks"}).frames.lines);
+  EXPECT_TRUE(command<ReportCommand>({"report", "cpu", "/a", "--lines"}).frames.lines);
+  EXPECT_TRUE(
+      command<ReportCommand>({"report", "offcpu", "--live", "--debuginfod"}).frames.debuginfod);
+  EXPECT_TRUE(command<HtmlCommand>({"report", "html", "/a", "-o", "b", "--lines"}).frames.lines);
+  for (const char* form : {"perfetto", "folded"})
+    EXPECT_TRUE(
+        command<ExportCommand>({"export", "/a", "--to", form, "-o", "b", "--lines"}).frames.lines);
+  EXPECT_THAT(usage_error({"show", "/a", "--lines"}), HasSubstr("--lines needs --stacks"));
+  EXPECT_THAT(usage_error({"report", "kmem", "/a", "--debuginfod"}),
+              HasSubstr("--debuginfod needs --stacks"));
+  EXPECT_THAT(usage_error({"export", "/a", "--to", "json", "-o", "b", "--lines"}),
+              HasSubstr("--lines needs --to perfetto or --to folded"));
+  EXPECT_THAT(usage_error({"report", "sched", "/a", "--lines"}), HasSubstr("--lines"));
+}
+
 TEST(CommandLine, Query) {
   auto query =
       command<QueryCommand>({"query", "/a", "/b", "SELECT 1", "--csv", "--memory-mb", "64"});

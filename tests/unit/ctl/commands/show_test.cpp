@@ -399,6 +399,19 @@ TEST_F(Show, PrintsTheFunctionsBelowAnEvent) {
                               "=> [0x402000]\n"));
 }
 
+TEST_F(Show, SaysWhyFunctionsHaveNoNames) {
+  const std::string path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace_of_file("/nowhere/app", "0123", 0x2000));
+  ShowCommand command = of({path});
+  command.selection.events = {"kmalloc"};
+  command.stacks = true;
+  run(command);
+  EXPECT_THAT(out_, HasSubstr("<user stack trace>\n"
+                              "=> app+0x2000 (401000)\n"
+                              "=> app+0x3000 (402000)\n"));
+  EXPECT_THAT(err_, HasSubstr("/nowhere/app"));
+}
+
 // The stack of the event is written before it.
 TEST_F(Show, FindsStacksOutsideTheWindow) {
   const std::string path = directory_.path() / "stacks";

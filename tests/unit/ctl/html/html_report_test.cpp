@@ -394,6 +394,13 @@ TEST_F(HtmlReport, HasTheStacksOfSamplesAndSleeps) {
   EXPECT_EQ(lines("sleeps"), "50 on 1, nginx 812: [0x402000] [0x401000] do_nanosleep schedule\n");
   EXPECT_EQ(stacks["sleeps"]["ns"], json{101 * kMillisecond});
   EXPECT_EQ(stacks["samples"]["of"], 4);
+  EXPECT_FALSE(stacks["samples"].contains("waker"));
+  const json& waker = stacks["sleeps"]["waker"];
+  ASSERT_EQ(waker.size(), 1U);
+  EXPECT_EQ(stacks["owners"][waker[0].get<size_t>()], "nginx 812") << "its thread 813";
+  const json& woken_by = stacks["stacks"][stacks["sleeps"]["waker_stack"][0].get<size_t>()];
+  EXPECT_EQ(stacks["functions"][woken_by.back().get<size_t>()], "try_to_wake_up");
+  EXPECT_EQ(stacks["caveats"], json::array());
   EXPECT_EQ(stacks["samples"]["ends"]["user"]["start"], 2);
 }
 

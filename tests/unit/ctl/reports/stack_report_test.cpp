@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "unit/ctl/reports/report_fixture.h"
+#include "unit/support/shapes.h"
 #include "unit/support/stacked_trace.h"
 
 namespace ktraced::test {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class StackReport : public ReportTest {
@@ -121,11 +123,11 @@ TEST_F(StackReport, HasTheTreeAsCsv) {
   run(command, false);
   EXPECT_EQ(out_,
             "depth,function,module,total,self,count,owner.pid,owner.tid,owner.comm,owner.cgroup,"
-            "owner.others\n"
-            "0,nginx 812,,512,0,1,812,,nginx,,\n"
-            "1,[0x402000],,512,0,1,,,,,\n"
-            "2,[0x401000],,512,0,1,,,,,\n"
-            "3,ext4_read,ext4,512,512,1,,,,,\n");
+            "owner.others,file,source,line,inlined\n"
+            "0,nginx 812,,512,0,1,812,,nginx,,,,,,\n"
+            "1,[0x402000],,512,0,1,,,,,,,,,\n"
+            "2,[0x401000],,512,0,1,,,,,,,,,\n"
+            "3,ext4_read,ext4,512,512,1,,,,,,,,,\n");
 }
 
 TEST_F(StackReport, SaysWhoHoldsWhat) {
@@ -197,6 +199,15 @@ TEST_F(StackReport, FindsStacksOutsideTheWindow) {
   EXPECT_EQ(report["stacks"]["kernel"]["start"], 1);
 }
 
+TEST_F(StackReport, FindsMappingsOutsideTheWindow) {
+  path_ = write(stacked_trace_of_file(shapes("whole.so"), kShapesId, offset_in_shapes("plain")), {},
+                "of_shapes");
+  ReportCommand command = of(ReportCommand::Kind::kmem);
+  command.stacks = true;
+  command.times.last_s = 0.845;
+  EXPECT_THAT(json_of(command)["tree"].dump(), HasSubstr("\"plain\""));
+}
+
 TEST_F(StackReport, SaysThatNoEventHasAStack) {
   TraceSpec plain = stacked_trace();
   plain.packets = {{.cpu = 0, .records = {sample_of(kSecond, 812, SAMPLE_USER)}}};
@@ -204,6 +215,62 @@ TEST_F(StackReport, SaysThatNoEventHasAStack) {
   run(of(ReportCommand::Kind::cpu), false);
   EXPECT_THAT(out_, HasSubstr("no event has a stack: 'stacks' in the configuration says which "
                               "events take them\n"));
+}
+
+TEST_F(StackReport, NamesTheFunctionsOfProcesses) {
+  path_ = write(stacked_trace_of_file(shapes("whole.so"), kShapesId, offset_in_shapes("plain")), {},
+                "of_shapes");
+  ReportCommand command = of(ReportCommand::Kind::cpu);
+  command.selection.tids = {812};
+  const json report = json_of(command);
+  const std::string outer = fmt::format("whole.so+{:#x}", offset_in_shapes("plain") + 0x1000);
+  EXPECT_EQ(tree_of(report), fmt::format("nginx 812 2 0\n"
+                                         " {} 2 0\n"
+                                         "  plain 2 1\n"
+                                         "   ext4_read 1 1\n",
+                                         outer));
+  const json& plain = report["tree"]["rows"][2];
+  EXPECT_EQ(plain["module"], "whole.so");
+  EXPECT_EQ(plain["file"], shapes("whole.so").string());
+  EXPECT_FALSE(plain.contains("source"));
+  EXPECT_THAT(report["caveats"].dump(), ::testing::Not(HasSubstr("cannot")));
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("plain [whole.so]\n"));
+
+  command.frames.lines = true;
+  const json with_lines = json_of(command);
+  EXPECT_THAT(with_lines["tree"]["rows"][2]["source"].get<std::string>(), EndsWith("shapes.cpp"));
+  run(command, false);
+  EXPECT_THAT(out_, HasSubstr("plain [whole.so] at shapes.cpp:"));
+}
+
+TEST_F(StackReport, NamesNothingByAnotherFile) {
+  path_ = write(stacked_trace_of_file(shapes("whole.so"), "ffff", offset_in_shapes("plain")), {},
+                "of_another");
+  for (const auto kind : {ReportCommand::Kind::cpu, ReportCommand::Kind::offcpu}) {
+    const json report = json_of(of(kind));
+    EXPECT_THAT(report["tree"].dump(), ::testing::Not(HasSubstr("plain")));
+    EXPECT_THAT(report["caveats"].dump(), HasSubstr("it is another file now"));
+  }
+  run(of(ReportCommand::Kind::cpu), false);
+  EXPECT_THAT(out_, HasSubstr("it is another file now"));
+  ReportCommand csv = of(ReportCommand::Kind::cpu);
+  csv.csv = true;
+  ::testing::internal::CaptureStderr();
+  run(csv, false);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("it is another file now"));
+}
+
+TEST_F(StackReport, EachSaysHowManyUserStacksAreComplete) {
+  ReportCommand kmem = of(ReportCommand::Kind::kmem), calls = of(ReportCommand::Kind::syscalls);
+  kmem.stacks = calls.stacks = true;
+  calls.stacks_of = "read";
+  for (const ReportCommand& command :
+       {of(ReportCommand::Kind::cpu), of(ReportCommand::Kind::offcpu), kmem, calls}) {
+    run(command, false);
+    EXPECT_THAT(out_, ::testing::ContainsRegex("user stacks of [0-9]+ events?: .* complete"));
+    EXPECT_EQ(json_of(command)["stacks"]["user"]["by_name"], 0);
+  }
 }
 
 }  // namespace

@@ -192,6 +192,16 @@ TEST_F(StackTables, HaveTheFramesOfStacks) {
             "4;");
 }
 
+TEST_F(StackTables, HaveTheFilesOfFramesByProcess) {
+  const auto path = directory_.path() / "of_file";
+  write_trace(path, stacked_trace_of_file("/nowhere/app", "0123", 0x2000));
+  open(std::vector<std::filesystem::path>{path});
+  EXPECT_EQ(query("SELECT depth, symbol, module, file, offset FROM frames f JOIN kmalloc k ON "
+                  "f.stack = k.user_stack AND f.pid = k.pid ORDER BY depth"),
+            "0||app|/nowhere/app|8192;1||app|/nowhere/app|12288;");
+  EXPECT_EQ(query("SELECT DISTINCT kind, pid FROM frames ORDER BY kind"), "kernel|;user|812;");
+}
+
 TEST_F(EventTables, HaveNoStacksWhereTheTraceHasNone) {
   EXPECT_THAT(query("SELECT kernel_stack FROM events"), HasSubstr("SQL error"));
   EXPECT_THAT(query("SELECT * FROM frames"), HasSubstr("SQL error"));

@@ -40,7 +40,7 @@ class PerfettoFixture : public ::testing::Test {
                                        .begin_ns = 1000,
                                        .end_ns = 9000,
                                        .changes = changes_}},
-          stacks_);
+          stacks_, files_);
     return *writer_;
   }
   template <class Record>
@@ -69,7 +69,8 @@ class PerfettoFixture : public ::testing::Test {
   FewSymbols symbols_;
   Manifest manifest_;
   std::vector<uint64_t> changes_;
-  StackTable stacks_;
+  TraceStacks stacks_;
+  FrameNames files_{{.debug_files = {.directory = "/nowhere"}}};
   std::unique_ptr<PerfettoWriter> writer_;
 };
 

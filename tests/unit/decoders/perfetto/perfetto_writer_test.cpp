@@ -362,5 +362,37 @@ TEST_F(Perfetto, SurvivesShortAndUnknownRecords) {
   read();
 }
 
+TEST_F(Perfetto, EventsHaveTheirCallstacks) {
+  constexpr uint64_t kKernel = 0x8000000000000001, kUser = 0x8000000000000002;
+  constexpr uint64_t kFile = 0x8000000000000011;
+  const auto learn = [this](const Bytes& record) { stacks_.add(RecordView(record.data())); };
+  learn(stack_record_of(1, {.number = kKernel, .frames = {kCallSite}}));
+  learn(stack_record_of(1, {.number = kUser, .kind = STACK_USER, .frames = {0x1010, 0x1021}}));
+  learn(mapping_record_of(
+      1, {.tgid = 7, .process_start = 1, .start = 0x1000, .end = 0x2000, .file = kFile}));
+  stacks_.add(MappedFile{.number = kFile, .path = "/nowhere/app", .build_id = "00ff10"});
+  const auto stacked = [this](const Bytes& record) {
+    const Bytes bytes = with_stacks(record, {.kernel = kKernel, .user = kUser});
+    writer().on_record({.cpu = 0}, RecordView(bytes.data()));
+  };
+  stacked(make_record(EVENT_kmalloc, 2000, 9, rec_kmalloc{.bytes_req = 8, .bytes_alloc = 8}));
+  stacked(make_record(EVENT_sys_enter, 3000, 9, rec_sys_enter{.nr = 0}));
+  leave(3500, 9, 0, 0);
+  add(EVENT_kmalloc, 4000, 9, rec_kmalloc{.bytes_req = 8, .bytes_alloc = 8});
+  const ReadTrace trace = read();
+  const std::string stack =
+      "app+0x21 (/nowhere/app); app+0x10 (/nowhere/app); load_elf_binary (/[unknown])";
+  const auto marks = trace.instants_named("kmalloc");
+  ASSERT_EQ(marks.size(), 1U) << "only an event with stacks has an instant beside it";
+  EXPECT_EQ(marks[0].begin, 2000U);
+  EXPECT_EQ(marks[0].track, "7/9");
+  EXPECT_EQ(marks[0].stack, stack);
+  ASSERT_EQ(trace.slices.size(), 1U);
+  EXPECT_EQ(trace.slices[0].stack, stack);
+  EXPECT_EQ(trace.build_ids.at("/nowhere/app"), std::string("\x00\xff\x10", 3));
+  EXPECT_EQ(trace.offsets.at("app+0x21"), 0x20U) << "the call before a return address";
+  EXPECT_EQ(trace.offsets.at("app+0x10"), 0x10U);
+}
+
 }  // namespace
 }  // namespace ktraced::test

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/text/event_stacks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "decoders/ftrace/ftrace_decoder.h"
 #include "decoders/json/json_decoder.h"
-#include "decoders/text/frame_namer.h"
+#include "decoders/symbols/frame_namer.h"
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
@@ -28,7 +29,14 @@ class EventStacksTest : public DecoderTest {
   }
   void add(const StackSpec& spec) {
     const Bytes bytes = stack_record_of(1, spec);
-    table_.add(RecordView(bytes.data()));
+    all_.add(RecordView(bytes.data()));
+  }
+  void name_bash_in_file() {
+    constexpr uint64_t kFile = 0x8000000000000011;
+    const Bytes mapping = mapping_record_of(
+        1, {.tgid = 3350, .start = 0x7f0000001000, .end = 0x7f0000002000, .file = kFile});
+    all_.add(RecordView(mapping.data()));
+    all_.add(MappedFile{.number = kFile, .path = "/nowhere/bash", .build_id = "0123"});
   }
   DecoderSources with_frames() {
     DecoderSources all = sources();
@@ -36,9 +44,10 @@ class EventStacksTest : public DecoderTest {
     return all;
   }
 
-  StackTable table_;
-  EventStacks stacks_{table_,
-                      frame_namer([this](uint64_t address) { return symbols_.resolve(address); })};
+  TraceStacks all_;
+  FrameNames files_{{.debug_files = {.directory = "/nowhere"}}};
+  EventStacks stacks_{
+      all_, frame_namer([this](uint64_t address) { return symbols_.resolve(address); }, files_)};
   const Bytes record_ =
       by_bash(EVENT_kfree, rec_kfree{.call_site = kCallSite, .ptr = kHeapPointer});
 };
@@ -87,6 +96,20 @@ TEST_F(EventStacksTest, AreMembersOfJson) {
       json::parse(decode(frames, with_stacks(record_, {.kernel = 0, .user = kBoth.user})));
   EXPECT_FALSE(one.contains("kernel_stack"));
   EXPECT_FALSE(one.contains("kernel_frames"));
+}
+
+TEST_F(EventStacksTest, HaveTheFileOfAFrame) {
+  name_bash_in_file();
+  FtraceDecoder text(with_frames());
+  const Bytes record = with_stacks(record_, {.kernel = 0, .user = kBoth.user});
+  EXPECT_THAT(decode(text, record), ::testing::HasSubstr("=> bash+0x234 (7f0000001234)\n"));
+  JsonDecoder frames(with_frames());
+  EXPECT_EQ(json::parse(decode(frames, record))["user_frames"][0],
+            (json{{"address", "0x7f0000001234"},
+                  {"function", "bash+0x234"},
+                  {"file", "/nowhere/bash"},
+                  {"offset", "0x234"},
+                  {"build_id", "0123"}}));
 }
 
 TEST(FrameNamer, SplitsSymbols) {
