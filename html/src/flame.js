@@ -36,9 +36,11 @@ export class FlameGraph {
   #frame = 0;
   #search = "";
 
-  // `text(value)`: a value with its unit. `empty`: what is said if there is nothing.
-  constructor({ id, label, text, empty }) {
+  // `text(value)`: a value with its unit. `empty`: what is said if there is nothing. `onZoom()`: is called when another
+  // function has the whole width.
+  constructor({ id, label, text, empty, onZoom = () => {} }) {
     this.text = text;
+    this.onZoom = onZoom;
     this.canvas = el("canvas", { role: "img", "aria-label": label });
     this.scroll = el("div", { class: "flame", tabindex: "0" }, this.canvas);
     this.all = el("button", { type: "button", disabled: true, onclick: () => this.#zoom(null) }, "All");
@@ -52,8 +54,7 @@ export class FlameGraph {
 
   // Shows other stacks; a function that was zoomed into keeps the width if it is still there.
   show(stacks) {
-    const path = [];
-    for (let node = this.#zoomed; node !== null && node.parent !== null; node = node.parent) path.unshift(node.name);
+    const path = this.zoomed();
     this.#tree = treeOf(stacks);
     let node = this.#tree.root;
     for (const name of path) node = node?.children.get(name);
@@ -61,6 +62,13 @@ export class FlameGraph {
     this.nothing.hidden = this.#tree.root.value !== 0;
     this.scroll.hidden = this.#tree.root.value === 0;
     this.redraw();
+  }
+
+  // The function that has the whole width, behind those that called it; empty: all have it.
+  zoomed() {
+    const path = [];
+    for (let node = this.#zoomed; node !== null && node.parent !== null; node = node.parent) path.unshift(node.name);
+    return path;
   }
 
   // Colours only functions with this text, which is in lower case.
@@ -80,6 +88,7 @@ export class FlameGraph {
   #zoom(node) {
     this.#zoomed = node === null || node.parent === null ? null : node;
     this.redraw();
+    this.onZoom();
   }
 
   #draw() {

@@ -780,12 +780,25 @@ quietly("a page without stacks has no section for them", async () => {
   assert.doesNotMatch(await text(".bar nav"), /Stacks/);
 });
 
-quietly("flame graphs show samples beside sleeps, and how complete their stacks are", async () => {
+quietly("flame graphs show samples and sleeps, and how complete their stacks are", async () => {
   await openStacks();
   assert.match(await text(".bar nav"), /Stacks/);
   assert.match(await text("#flame-cpu output"), /^4 samples$/);
   assert.match(await text("#flame-offcpu output"), /^101 ms$/);
   assert.match(await text("#stacks"), /User stacks of 3 events: 66\.7 % complete, 0\.0 % deeper than recorded, 33\.3 % ended early\./);
+});
+
+quietly("beside the sleeps are the stacks of those who ended them", async () => {
+  await openStacks();
+  assert.match(await text("#flame-wakers output"), /^101 ms$/);
+  const boxOf = (id) => browser.value(`(({ left, top }) => [left, top])(document.getElementById("${id}").getBoundingClientRect())`);
+  const [sleepsLeft, sleepsTop] = await boxOf("flame-offcpu"), [wakersLeft, wakersTop] = await boxOf("flame-wakers");
+  assert(wakersLeft > sleepsLeft);
+  assert.equal(wakersTop, sleepsTop);
+  await browser.value("(() => { const box = document.getElementById('search'); box.value = 'hrtimer'; box.dispatchEvent(new Event('input')); })()");
+  await nextFrame();
+  assert.match(await text("#flame-wakers output"), /100\.0 % with “hrtimer”/);
+  assert.match(await text("#flame-offcpu output"), /0\.0 % with “hrtimer”/);
 });
 
 quietly("a click on a function of a flame graph gives it the whole width", async () => {
