@@ -78,7 +78,8 @@ struct features {
 	u8 exec_at_function;      /* no sched_prepare_exec (6.10): exec_begins() runs at a function */
 	u8 users_at_returns;      /* user_changed() cannot be attached: users are noted as calls return */
 	u8 preempt_count;         /* enum preempt_count_source: records say in which context they were made */
-	u8 unused[1];             /* no padding: all bytes identify the programs */
+	u8 preemption_kfuncs;     /* bpf_preempt_disable() and what turns it on again (6.10, 6.14). No padding:
+				   * all bytes identify the programs */
 };
 
 /* Sizes fixed when the programs are loaded, so that the verifier knows them. */
@@ -162,8 +163,8 @@ struct session_counters {
 struct session_state {
 	u64 dropped_total; /* sum of events[].dropped: one read shows whether there are new ones */
 	u64 stream_bytes;  /* bytes ever offered to the stream ring; drives the wake-ups */
-	u64 stacks_since; /* the reader has no stack from before: see struct stack_table; only the daemon writes
-			     it */
+	u64 stacks_since;  /* the reader has no stack from before: see struct stack_cpu; only the daemon writes
+			      it */
 	u64 reserved[5];
 	struct session_counters events[EVENT_ID_MAX];
 };
@@ -181,7 +182,7 @@ struct flight_header {
 	u64 unused[504];           /* what programs use is near the data, so that one register has both */
 	u64 emptied[EVENT_ID_MAX]; /* records[] when last emptied; only the daemon writes this */
 	u64 records[EVENT_ID_MAX]; /* written so far, by event; never reset */
-	u64 stacks_since; /* when it was made or last emptied: see struct stack_table; only the daemon writes it
+	u64 stacks_since; /* when it was made or last emptied: see struct stack_cpu; only the daemon writes it
 			   */
 	u64 reserved[5];
 	u64 mask; /* in the arena: bytes of data, a power of two, minus 1 */

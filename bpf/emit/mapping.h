@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which files the frames of user stacks are in. The records of mappings and files are stored before the stack
- * of their hit, where they are lacking: each has a word in the table of the ring, as stacks have (struct
- * stack_table). A third word says that a stack has all of its mappings in the ring, as the process has them
- * now.
+ * of their hit, where they are lacking: each has a word in the table of the CPU, as stacks have (struct
+ * stack_cpu). A third word says that a stack has all of its mappings in the ring, as the process has them now.
  */
 #ifndef KTRACED_BPF_EMIT_MAPPING_H
 #define KTRACED_BPF_EMIT_MAPPING_H

@@ -15,12 +15,11 @@
 #include "vma.h"
 
 enum {
-	STACK_LEVELS = 4, /* programs of a CPU that nest: in a task, soft and hard interrupts, NMIs */
-	/* Frames of a kernel stack that are of this program: itself, its function that takes the stack, and
-	 * the kernel's function that runs programs. */
-	STACK_OWN_FRAMES = 3,
 	STACK_LENGTH_SHIFT = 8, /* what user_frames() returns: length << 8 | enum stack_end */
 };
+
+_Static_assert(sizeof(struct rec_stack) + (STACK_DEPTH_MAX + STACK_OWN_FRAMES) * sizeof(u64) <= RECORD_MAX,
+	       "before 5.18 the kernel stores fewer frames than fit, by those that it skips");
 
 /* Of a program while it records a hit. */
 enum {
@@ -28,36 +27,22 @@ enum {
 	BUFFER_KERNEL,
 	BUFFER_USER,
 	BUFFER_MAPPING, /* and file */
-	BUFFERS,
 };
+_Static_assert(BUFFER_MAPPING < STACK_BUFFERS, "there is one for each");
 
 struct stack_buffers {
-	union stack_buffer of[BUFFERS];
+	union stack_buffer of[STACK_BUFFERS];
 	struct mapping_scratch mappings;
 };
+_Static_assert(sizeof(struct stack_buffers) == STACK_LEVEL_BYTES, "a level of struct stack_cpu has its memory");
 
-/* Of a CPU; only programs use it. */
-struct stack_cpu {
-	u64 nesting;            /* programs that use buffers */
-	u64 hits[STACK_EVENTS]; /* hits that match a filter, by event: see stack_control.every */
-	struct stack_buffers levels[STACK_LEVELS];
-};
-
-/* Index = CPU. These maps are made when the first event gets stacks; the daemon sets their sizes. */
+/* Index = CPU. It is made when the first event gets stacks; the daemon sets its size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct stack_cpu);
 } stack_cpus SEC(".maps");
-
-/* Index: see struct stack_table. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct stack_table);
-} stack_tables SEC(".maps");
 
 /* ---- taking a stack ---- */
 
@@ -178,17 +163,23 @@ static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct ta
 	return stack_number(buffer);
 }
 
-/* Takes the stack of the kernel up to here, without the frames of this program; 0: the kernel gives none. */
-static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, u64 *ctx, u32 depth)
+/* The kernel's unwinder has a buffer of this CPU: no other task may run meanwhile. */
+static __always_inline bool may_unwind(void)
 {
-	long bytes = bpf_get_stack(ctx, buffer->stack.frames, depth * sizeof(u64), STACK_OWN_FRAMES);
+	return !features.preemptible || features.preemption_kfuncs;
+}
+
+/* Takes the stack of the kernel up to here, without the first `skip` frames; 0: the kernel gives none. */
+static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, void *ctx, u32 depth, u32 skip)
+{
+	long bytes = bpf_get_stack(ctx, buffer->stack.frames, (depth + skip) * sizeof(u64), skip);
 	u32 length = (u64)bytes / sizeof(u64);
 
 	if (bytes <= 0)
 		return 0;
-	buffer->stack.length = length;
-	buffer->stack.kind = STACK_KERNEL;
 	buffer->stack.end = length < depth ? STACK_START : STACK_DEPTH;
+	buffer->stack.length = length < depth ? length : depth;
+	buffer->stack.kind = STACK_KERNEL;
 	return stack_number(buffer);
 }
 
@@ -253,18 +244,19 @@ static __always_inline struct ring_state stream_state(u32 index)
 	return state;
 }
 
-/* Is the stack not in the ring, or soon overwritten there? Then it is to be written now, and is noted. */
-static __always_inline bool is_lacking(u64 number, u32 table, struct ring_state ring, u32 fresh)
+/* Is the stack not in this ring of the CPU, or soon overwritten there? Then it is to be written now, and is
+ * noted. */
+static __always_inline bool is_lacking(u64 number, u32 cpu, u32 index, struct ring_state ring, u32 fresh)
 {
-	struct stack_table *stacks = bpf_map_lookup_elem(&stack_tables, &table);
+	struct stack_cpu *stacks = bpf_map_lookup_elem(&stack_cpus, &cpu);
 	const u64 stamp_mask = (1 << STACK_STAMP_BITS) - 1;
 	u64 unit = ring.bytes / STACK_UNITS, key, stamp, *word, old;
 
 	if (!stacks || !unit)
 		return true;
-	key = mix(number, ring.salt);
+	key = mix(number ^ index, ring.salt);
 	stamp = ring.written / unit & stamp_mask;
-	word = &stacks->words[key & (STACK_SLOTS - 1)];
+	word = &stacks->table[key & (STACK_SLOTS - 1)];
 	old = *(volatile u64 *)word;
 	if (!((old ^ key) & ~stamp_mask) && ((stamp - old) & stamp_mask) < fresh)
 		return false;
@@ -278,18 +270,18 @@ __noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots, u3
 	u32 lacking = control.no_session;
 
 	for (u32 i = 0; i < SESSIONS_MAX; i++) {
-		u32 bit = session_bit(i), table = i * layout.cpus + cpu;
+		u32 bit = session_bit(i), index = i * layout.cpus + cpu;
 		struct ring_state ring;
 
 		if (!(sessions & bit))
 			continue;
 		if (i == SESSION_RECORDER) {
-			table = SESSIONS_MAX * layout.cpus + slots + cpu;
+			index = SESSIONS_MAX * layout.cpus + slots + cpu;
 			ring = flight_state(cpu, slots);
 		} else {
-			ring = stream_state(table);
+			ring = stream_state(index);
 		}
-		if (is_lacking(number, table, ring, fresh))
+		if (is_lacking(number, cpu, index, ring, fresh))
 			lacking |= bit;
 	}
 	return lacking;
@@ -348,23 +340,29 @@ static __always_inline void store_stack(union stack_buffer *buffer, const struct
 
 #include "mapping.h"
 
-/* Takes the stacks of a hit, and stores those that its sessions lack. */
-static __always_inline struct stack_numbers take_stacks(u64 *ctx, struct stack_buffers *buffers,
-							const struct stacked_hit *hit, u32 context)
+/* Which stacks a hit is to have. */
+struct stack_choice {
+	u32 kernel; /* frames; 0: no such stack */
+	u32 user;
+	u32 skip; /* the first frames of the kernel */
+};
+
+/* Takes the stacks of a hit, and stores those that its sessions lack. `ctx`: of the program. */
+static __always_inline struct stack_numbers take_stacks(void *ctx, struct stack_buffers *buffers,
+							const struct stacked_hit *hit, u32 context,
+							struct stack_choice choice)
 {
 	struct stack_numbers numbers = {};
-	u32 depth = control.stacks.depth;
 
-	barrier_var(depth);
-	if (!depth || depth > STACK_DEPTH_MAX)
-		return numbers;
-	if (control.stacks.kernel) {
-		numbers.kernel = take_kernel_stack(&buffers->of[BUFFER_KERNEL], ctx, depth);
+	barrier_var(choice.kernel); /* the verifier must see the bounds on the values that are used */
+	if (choice.kernel && choice.kernel <= STACK_DEPTH_MAX) {
+		numbers.kernel =
+			take_kernel_stack(&buffers->of[BUFFER_KERNEL], ctx, choice.kernel, choice.skip);
 		store_stack(&buffers->of[BUFFER_KERNEL], hit, numbers.kernel, context);
 	}
-	/* In an interrupt, the process has nothing to do with the hit. */
-	if (control.stacks.user && context <= CONTEXT_TASK) {
-		numbers.user = take_user_stack(&buffers->of[BUFFER_USER], current_task(), depth);
+	barrier_var(choice.user);
+	if (choice.user && choice.user <= STACK_DEPTH_MAX) {
+		numbers.user = take_user_stack(&buffers->of[BUFFER_USER], current_task(), choice.user);
 		store_mappings(buffers, hit, numbers.user, context);
 		store_stack(&buffers->of[BUFFER_USER], hit, numbers.user, context);
 	}
@@ -379,21 +377,42 @@ static __always_inline bool has_stacks(struct stack_cpu *cpu, u32 id)
 	return every <= 1 || !(hits % every);
 }
 
-/* The buffers of this program, which release_buffers() releases. Null: too many programs of the CPU nest. */
-static __always_inline struct stack_buffers *use_buffers(struct stack_cpu *cpu)
-{
-	u64 level = __sync_fetch_and_add(&cpu->nesting, 1);
+/* A global function: the verifier does not follow what comes after it for each level. */
 
-	barrier_var(level);
-	if (level < STACK_LEVELS)
-		return &cpu->levels[level];
-	__sync_fetch_and_add(&cpu->nesting, -1);
-	return NULL;
+/* The number of the buffers that this program has until release_buffers(); STACK_LEVELS: all are in use. Where
+ * programs can be preempted with buffers, another one may release its own first. */
+__noinline u32 use_buffers(struct stack_cpu *cpu)
+{
+	if (!cpu)
+		return STACK_LEVELS;
+	for (u32 level = 0; level < STACK_LEVELS; level++)
+		if (!(__sync_fetch_and_or(&cpu->used, 1ull << level) & 1ull << level))
+			return level;
+	return STACK_LEVELS;
 }
 
-static __always_inline void release_buffers(struct stack_cpu *cpu)
+static __always_inline struct stack_buffers *buffers_of(struct stack_cpu *cpu, u32 level)
 {
-	__sync_fetch_and_add(&cpu->nesting, -1);
+	return (struct stack_buffers *)cpu->levels[level & (STACK_LEVELS - 1)];
+}
+
+static __always_inline void release_buffers(struct stack_cpu *cpu, u32 level)
+{
+	__sync_fetch_and_and(&cpu->used, ~(1ull << level));
+}
+
+/* Stores the event in the first buffer for these sessions, with these stacks at its end. */
+static __always_inline int store_stacked(struct stack_buffers *buffers, const struct stacked_hit *hit, u32 id,
+					 u32 size, u32 context, struct stack_numbers numbers)
+{
+	if (size > RECORD_MAX - sizeof(numbers))
+		return done();
+	if (numbers.kernel || numbers.user) {
+		__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes + size, &numbers, sizeof(numbers));
+		size += sizeof(numbers);
+		id |= RECORD_HAS_STACKS;
+	}
+	return store_buffer(&buffers->of[BUFFER_EVENT], hit, id, size + context, hit->sessions);
 }
 
 /* Records the event in the buffers for these sessions. `id_and_size`: of the record without stacks. */
@@ -402,30 +421,28 @@ static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack
 {
 	u32 id = id_and_size & (EVENT_ID_MAX - 1), size = id_and_size >> 16, context;
 	struct stacked_hit hit = { .cpu = this_cpu(current_task()), .sessions = sessions };
-	struct stack_numbers numbers;
+	struct stack_choice choice = { .skip = STACK_OWN_FRAMES };
+	struct stack_numbers numbers = {};
 
 	hit.ts = bpf_ktime_get_boot_ns();
 	hit.slots = control.flight_slots;
 	context = context_now();
-	if (size > RECORD_MAX - sizeof(numbers))
-		return done();
-	if (has_stacks(cpu, id)) {
-		numbers = take_stacks(ctx, buffers, &hit, context);
-		if (numbers.kernel || numbers.user) {
-			__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes + size, &numbers, sizeof(numbers));
-			size += sizeof(numbers);
-			id |= RECORD_HAS_STACKS;
-		}
-	}
-	return store_buffer(&buffers->of[BUFFER_EVENT], &hit, id, size + context, sessions);
+	if (control.stacks.kernel && may_unwind())
+		choice.kernel = control.stacks.kernel_depth;
+	/* In an interrupt, the process has nothing to do with the hit. */
+	if (control.stacks.user && context <= CONTEXT_TASK)
+		choice.user = control.stacks.depth;
+	if (has_stacks(cpu, id))
+		numbers = take_stacks(ctx, buffers, &hit, context, choice);
+	return store_stacked(buffers, &hit, id, size, context, numbers);
 }
 
 /* ---- events ---- */
 
 /*
  * The second program of an event, with the same filter and the same body. Where programs can be preempted it
- * turns preemption off for the hits that it records: for the kernel's buffers and for its own, and so that
- * hits of other tasks are seldom skipped meanwhile.
+ * turns preemption off for the hits that it records, if it can: for the kernel's buffers, and so that hits of
+ * other tasks are seldom skipped meanwhile.
  */
 #define DEFINE_STACKED(section, name, ...) DEFINE_STACKED_OF(section, name, __VA_ARGS__)
 #define DEFINE_STACKED_OF(section, name, matched_by, matching, other, ...)                    \
@@ -433,17 +450,19 @@ static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack
 	static __always_inline void fill_##name(__VA_ARGS__);                                 \
 	static __always_inline int record_##name(u64 *ctx, struct hit *hit, u32 sessions)     \
 	{                                                                                     \
-		u32 cpu = this_cpu(hit->current);                                             \
+		u32 cpu = this_cpu(hit->current), level;                                      \
 		struct stack_cpu *of_cpu = bpf_map_lookup_elem(&stack_cpus, &cpu);            \
-		struct stack_buffers *buffers = of_cpu ? use_buffers(of_cpu) : NULL;          \
+		struct stack_buffers *buffers;                                                \
 		struct rec_##name r = {};                                                     \
                                                                                               \
 		fill_##name(&r, hit);                                                         \
-		if (!of_cpu || !buffers)                                                      \
+		level = of_cpu ? use_buffers(of_cpu) : STACK_LEVELS;                          \
+		if (!of_cpu || level >= STACK_LEVELS)                                         \
 			return EMIT(name, &r, sessions);                                      \
+		buffers = buffers_of(of_cpu, level);                                          \
 		__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes, &r, sizeof(r));             \
 		emit_stacked(ctx, of_cpu, buffers, EVENT_##name | sizeof(r) << 16, sessions); \
-		release_buffers(of_cpu);                                                      \
+		release_buffers(of_cpu, level);                                               \
 		return 0;                                                                     \
 	}                                                                                     \
 	SEC(section)                                                                          \
@@ -456,7 +475,7 @@ static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack
 		if (!sessions)                                                                \
 			return 0;                                                             \
 		hit.current = current_task();                                                 \
-		if (!features.preemptible)                                                    \
+		if (!features.preemptible || !features.preemption_kfuncs)                     \
 			return record_##name(ctx, &hit, sessions);                            \
 		bpf_preempt_disable();                                                        \
 		record_##name(ctx, &hit, sessions);                                           \

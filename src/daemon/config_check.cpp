@@ -33,6 +33,7 @@ uint64_t machine_memory(std::string_view key) {
 RingMemory rings_of(const Config& config, size_t cpus) {
   RingMemory rings = flight_rings(config.flight, cpus);
   rings.stream_bytes = uint64_t{config.stream.buffer_kb} << 10;
+  rings.stack_bytes = stack_bytes(config);
   return rings;
 }
 

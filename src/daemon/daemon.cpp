@@ -113,7 +113,11 @@ Result<> Daemon::start(PassedSockets passed, std::function<uint64_t()> log_lines
   auto subscribers = Subscribers::create(
       loop_,
       {.finish = [this](uint32_t session) { tracer_->parts().session_control.finish(session); },
-       .on_gone = [this] { heap_.note_use(); }});
+       .on_gone = [this] { heap_.note_use(); },
+       .on_dropped =
+           [this](uint32_t session) {
+             if (tracer_) tracer_->parts().rings.counters().restart_stacks(session);
+           }});
   if (!subscribers) return propagate(subscribers);
   subscribers_ = std::move(*subscribers);
 

@@ -22,6 +22,10 @@ void Daemon::make_recorder() {
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
       .lost_before = [this] { return tracer_->parts().rings.lost_before(); },
       .replaced = [this] { return describe_losses(tracer_->parts().replaced); },
+      .renew_stacks =
+          [this] {
+            if (tracer_) tracer_->parts().rings.counters().restart_stacks(SESSION_OUTPUT);
+          },
       .mask = [this](const Schema& schema) { return access_.mask_for_trace(schema); }});
 }
 

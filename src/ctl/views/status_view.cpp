@@ -64,6 +64,17 @@ std::string helpers_text(const json& status, const Colours& colours) {
   return out;
 }
 
+// What the machine keeps stacks from having.
+std::string stacks_text(const json& status, const Colours& colours) {
+  const json& stacks = member(status, "stacks");
+  const uint64_t depth = number_at(stacks, "depth"), of_kernel = number_at(stacks, "kernel_depth");
+  if (number_at(stacks, "bytes") == 0 || of_kernel >= depth) return "";
+  return colours.red(fmt::format("stacks of the kernel have at most {} frames, not {}: "
+                                 "kernel.perf_event_max_stack allows no more",
+                                 of_kernel, depth)) +
+         "\n";
+}
+
 std::string cpu_event_table(const json& status, const Colours& colours) {
   Table table(headings({"EVENT", ">CPU", ">RECORDED", ">FILTERED", ">DROPPED"}, colours));
   for (const auto& [name, event] : member(status, "events").items()) {
@@ -195,10 +206,11 @@ std::string overview(const json& status, const Colours& colours) {
 }  // namespace
 
 std::string status_view(const json& status, const StatusCommand& command, const Colours& colours) {
-  std::string out = fmt::format(
-      "{}\n{}{}{}{}", overview(status, colours),
-      event_table(member(status, "events"), member(status, "totals"), colours),
-      other_events(status, command.verbose), unknown_text(status), helpers_text(status, colours));
+  std::string out =
+      fmt::format("{}\n{}{}{}{}{}", overview(status, colours),
+                  event_table(member(status, "events"), member(status, "totals"), colours),
+                  other_events(status, command.verbose), unknown_text(status),
+                  helpers_text(status, colours), stacks_text(status, colours));
   if (!command.per_cpu) return out;
   out += fmt::format("\n{}", cpu_event_table(status, colours));
   const std::string rings = ring_table(list_at(status, "sessions"), colours);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernel/stacks/stack_programs.h"
+
 namespace ktraced {
 
 RingBudget ring_budget(const Config& config) {
@@ -16,6 +18,10 @@ RingMemory flight_rings(const FlightConfig& config, size_t cpus) {
           .flight_banks = config.enabled ? config.banks : 0,
           .flight_bytes = uint64_t{config.buffer_kb} << 10,
           .stream_bytes = 0};
+}
+
+uint64_t stack_bytes(const Config& config) {
+  return config.stacks.events.empty() ? 0 : StackPrograms::memory_needed();
 }
 
 Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,

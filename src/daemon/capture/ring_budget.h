@@ -24,6 +24,9 @@ struct RingBudget {
 // The flight rings of a configuration; none if the recorder is off in it.
 [[nodiscard]] RingMemory flight_rings(const FlightConfig& config, size_t cpus);
 
+// What the programs of a configuration use for stacks, in bytes; 0: no event has stacks in it.
+[[nodiscard]] uint64_t stack_bytes(const Config& config);
+
 // What a session asks for.
 struct RingRequest {
   size_t ring_bytes = 0;  // a power of two; 0: as much as fits

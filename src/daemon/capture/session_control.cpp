@@ -94,7 +94,9 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
   auto ring_bytes = ring_bytes_for(
       {.ring_bytes = request.ring_bytes, .ordinary_user = request.owner.is_ordinary_user()});
   if (!ring_bytes) return propagate(ring_bytes);
-  const RingMemory rings{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes};
+  RingMemory rings{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes};
+  if (request.stacks && !request.stacks->empty() && p_.stacks.memory() == 0)
+    rings.stack_bytes = StackPrograms::memory_needed();
   if (auto room = check_memory_room(rings); !room) return propagate(room);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());
   if (!added) return propagate(added);

@@ -19,6 +19,7 @@
 #include "daemon/stream/drain.h"
 #include "daemon/stream/rings.h"
 #include "kernel/filters/filters.h"
+#include "kernel/stacks/stack_programs.h"
 
 namespace ktraced {
 
@@ -48,6 +49,7 @@ class SessionControl {
     SessionAccounts& accounts;
     Filters& filters;
     Rings& rings;
+    const StackPrograms& stacks;
     ConfigApplier& applier;
   };
   using Publish = SessionStream::Publish;

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <utility>
 
 #include "daemon/sessions/session_rules.h"
@@ -26,6 +27,26 @@ StackHooks::StackHooks(StackPrograms& programs, const Schema& schema,
     with_stacks_[name] = ways[stack_place(event->id)] & WAY_SESSIONS;
     recording_[name] = with_stacks_[name] | (ways[event->id] & WAY_SESSIONS);
   }
+}
+
+void StackHooks::configure(const StacksConfig& config, const Schema& schema,
+                           stack_control& control) {
+  const uint16_t kernel_depth = StackPrograms::kernel_depth(config.depth);
+  std::atomic_ref(control.depth).store(config.depth);
+  std::atomic_ref(control.kernel_depth).store(kernel_depth);
+  std::atomic_ref(control.kernel).store(config.kernel ? 1 : 0);
+  std::atomic_ref(control.user).store(config.user ? 1 : 0);
+  for (const Event& event : schema.events()) {
+    if (stack_place(event.id) == 0) continue;
+    const auto every = config.every.find(event.name);
+    std::atomic_ref(control.every[event.id]).store(every == config.every.end() ? 1 : every->second);
+  }
+  const bool known = kernel_depth_ == kernel_depth && depth_ == config.depth;
+  depth_ = config.depth;
+  kernel_depth_ = kernel_depth;
+  if (!known && kernel_depth < config.depth && config.kernel)
+    spdlog::warn("stacks of the kernel have at most {} frames, not {}: {} is {}", kernel_depth,
+                 config.depth, "kernel.perf_event_max_stack", StackPrograms::max_stack());
 }
 
 StackHooks::SessionsByEvent StackHooks::decide(const SessionSet& sessions) {

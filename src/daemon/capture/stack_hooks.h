@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/config/config.h"
 #include "daemon/programs/program_attacher.h"
 #include "daemon/sessions/session_set.h"
 #include "kernel/stacks/stack_programs.h"
@@ -26,6 +27,14 @@ class StackHooks {
   // left sessions.
   StackHooks(StackPrograms& programs, const Schema& schema,
              std::span<const u32, EVENT_ID_MAX> ways);
+
+  // Sets what programs read of the configuration at each hit, from now on.
+  void configure(const StacksConfig& config, const Schema& schema, stack_control& control);
+  // Frames of a stack of a process, and of the kernel, at most.
+  [[nodiscard]] uint32_t depth() const { return depth_; }
+  [[nodiscard]] uint32_t kernel_depth() const { return kernel_depth_; }
+  // Memory that the programs use for stacks, in bytes.
+  [[nodiscard]] uint64_t memory() const { return programs_.memory(); }
 
   // Decides again for all sessions and events. Returns those that have recorded the event before,
   // and record it by its other program from now on.
@@ -51,6 +60,7 @@ class StackHooks {
   SessionsByEvent with_stacks_, recording_;     // of all events that can have stacks
   std::map<std::string, std::string> refused_;  // event → reason
   bool failed_ = false;
+  uint32_t depth_ = 0, kernel_depth_ = 0;
 };
 
 }  // namespace ktraced

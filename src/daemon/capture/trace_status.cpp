@@ -163,6 +163,8 @@ TraceStatus StatusReader::read() const {
   status.sessions = sessions(reach.overwritten);
   status.flight = {
       .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
+  status.stacks = {
+      .bytes = stacks_.memory(), .depth = stacks_.depth(), .kernel_depth = stacks_.kernel_depth()};
   status.unavailable_helpers = unavailable_helpers(availability_, built_in);
   for (const auto& [event, reason] : stacks_.refused())
     status.unavailable_helpers.push_back({.program = event + " with stacks",

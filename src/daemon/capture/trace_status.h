@@ -84,12 +84,20 @@ struct FlightStatus {
   uint64_t since_ns = 0;  // see FlightRecorder::Reach
 };
 
+// How stacks are taken.
+struct StackStatus {
+  uint64_t bytes = 0;  // of what programs use for stacks; 0: no event has them
+  uint32_t depth = 0;  // frames of a stack, at most
+  uint32_t kernel_depth = 0;
+};
+
 struct TraceStatus {
   std::map<std::string, EventStatus> events;  // without dynamic ones that are unused
   EventCounters totals;
   StreamStatus stream;
   std::vector<SessionStatus> sessions;
   FlightStatus flight;
+  StackStatus stacks;
   std::vector<UnavailableHelper> unavailable_helpers;
 };
 

@@ -62,18 +62,6 @@ std::string cleanup_command(const std::filesystem::path& file) {
   return fmt::format("ktraced --config {} --cleanup", file.string());
 }
 
-// What programs read of the configuration, at each hit.
-void set_stacks(const StacksConfig& config, const Schema& schema, stack_control& control) {
-  std::atomic_ref(control.depth).store(config.depth);
-  std::atomic_ref(control.kernel).store(config.kernel ? 1 : 0);
-  std::atomic_ref(control.user).store(config.user ? 1 : 0);
-  for (const Event& event : schema.events()) {
-    if (stack_place(event.id) == 0) continue;
-    const auto every = config.every.find(event.name);
-    std::atomic_ref(control.every[event.id]).store(every == config.every.end() ? 1 : every->second);
-  }
-}
-
 void note_unknown(KernelFeatures& features, const char* what, const std::string& reason) {
   spdlog::warn("{} are unknown: {}", what, reason);
   features.unknown[what] = reason;
@@ -93,6 +81,7 @@ Result<> check_start_memory(const Config& config) {
   RingMemory rings = flight_rings(config.flight, cpus);
   if (config.stream.output)
     rings.stream_bytes = ring_share(ring_budget(config), 0, cpus, {}).value_or(0);
+  rings.stack_bytes = stack_bytes(config);
   return check_memory_limit(memory_limits(), rings,
                             {.maps = *maps, .model = FlightRing::whole_size(sizes.flight_bytes)});
 }
@@ -203,6 +192,7 @@ Tracer::Tracer(Schema schema, KernelFeatures features, AcquiredObject acquired, 
                 .accounts = accounts_,
                 .filters = filters_,
                 .rings = rings_,
+                .stacks = catalog_.stacks(),
                 .applier = reconciler_}),
       status_(catalog_, availability_, sessions_, calls_, stacks_, accounts_, rings_, control_),
       probe_lookup_(catalog_, probes_),
@@ -364,7 +354,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   stacks_.clear_failures();
   sessions_.recorder().own_stacks =
       EventSet(config.stacks.events.begin(), config.stacks.events.end());
-  set_stacks(config.stacks, catalog_.schema(), object_.control().stacks);
+  stacks_.configure(config.stacks, catalog_.schema(), object_.control().stacks);
   reconciler_.reconcile();
   return changed;
 }
@@ -385,6 +375,7 @@ RingMemory Tracer::new_flight_rings(const FlightConfig& config) const {
 Result<> Tracer::check_memory(const Config& config) const {
   RingMemory rings = new_flight_rings(config.flight);
   if (config.stream.output) rings.stream_bytes = control_.new_output_bytes(ring_budget(config));
+  if (catalog_.stacks().memory() == 0) rings.stack_bytes = stack_bytes(config);
   return check_memory_room(rings);
 }
 

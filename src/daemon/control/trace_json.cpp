@@ -71,6 +71,10 @@ json flight_json(const FlightStatus& flight) {
           {"reach_ns", flight.since_ns == 0 ? 0 : now - std::min(now, flight.since_ns)}};
 }
 
+json stacks_json(const StackStatus& stacks) {
+  return {{"bytes", stacks.bytes}, {"depth", stacks.depth}, {"kernel_depth", stacks.kernel_depth}};
+}
+
 json filter_status_json(const TracerParts& tracer) {
   const FilterSettings current = filter_of(tracer.sessions, tracer.sessions.recorder());
   json filter = filter_to_json(current);
@@ -143,6 +147,7 @@ json status_json(const TracerParts& tracer) {
           {"stream", stream_json(status.stream)},
           {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
+          {"stacks", stacks_json(status.stacks)},
           {"catchers", catchers_json(tracer)},
           {"persistent", tracer.persistent},
           {"replaced", replaced_json(tracer.replaced)},

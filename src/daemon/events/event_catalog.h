@@ -47,6 +47,7 @@ class EventCatalog {
   [[nodiscard]] CallPrograms& calls() { return calls_; }
   // Programs that record events with stacks.
   [[nodiscard]] StackPrograms& stacks() { return stacks_; }
+  [[nodiscard]] const StackPrograms& stacks() const { return stacks_; }
   [[nodiscard]] DynamicEvents& dynamic() { return dynamic_; }
   [[nodiscard]] const DynamicEvents& dynamic() const { return dynamic_; }
   // The newest definition of a tracepoint; null if `name` is none, or was never defined.

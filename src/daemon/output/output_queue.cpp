@@ -49,6 +49,7 @@ void OutputQueue::change(const StreamOutput& settings) {
   packets_.push_losses();
   mark(MoveSeries{settings.directory});
   trace_bytes_ = 0;
+  lacks_stacks_ = true;
 }
 
 void OutputQueue::set_limits(const StreamOutput& settings) {
@@ -108,6 +109,7 @@ void OutputQueue::rotate() {
   packets_.push_losses();
   mark(RotateTrace{});
   trace_bytes_ = 0;
+  lacks_stacks_ = true;
 }
 
 OutputQueue::Pushed OutputQueue::push(std::span<const PacketBytes> batch) {
@@ -116,8 +118,10 @@ OutputQueue::Pushed OutputQueue::push(std::span<const PacketBytes> batch) {
   if (!open_) return Pushed::no_series;
   if (too_large_with(bytes)) rotate();
   const size_t before = packets_.queued_bytes();
+  const uint64_t lost_before = packets_.lost_events();
   const bool names_fit = packets_.push_batch(batch, false);
   if (packets_.overflown()) overflown_ = true;
+  if (packets_.lost_events() != lost_before) lacks_stacks_ = true;
   // Traces with few events must rotate too: their metadata stays in memory until the trace ends.
   trace_bytes_ += packets_.queued_bytes() - before;
   if (names_fit) trace_bytes_ += bytes.name_text - bytes.names;
@@ -180,6 +184,11 @@ OutputQueue::Discarded OutputQueue::discard() {
 bool OutputQueue::overflown() {
   std::lock_guard lock(mutex_);
   return std::exchange(overflown_, false);
+}
+
+bool OutputQueue::lacks_stacks() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(lacks_stacks_, false);
 }
 
 uint32_t OutputQueue::max_files() const {

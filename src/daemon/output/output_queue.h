@@ -108,6 +108,9 @@ class OutputQueue {
 
   // True if metadata that is not names found no room since the last call.
   [[nodiscard]] bool overflown();
+  // True if, since the last call, events were dropped or another trace has begun: what follows may
+  // lack the stacks that were written before.
+  [[nodiscard]] bool lacks_stacks();
 
   // The number of trace directories to keep.
   [[nodiscard]] uint32_t max_files() const;
@@ -138,6 +141,7 @@ class OutputQueue {
   std::deque<Mark> marks_;
   bool open_ = false;       // batches are accepted
   bool overflown_ = false;  // not reported yet
+  bool lacks_stacks_ = false;
   std::filesystem::path directory_;
   uint64_t trace_bytes_ = 0;  // queued since the trace began
   uint64_t trace_bytes_max_ = 0;

@@ -61,6 +61,7 @@ void StreamRecorder::apply(const std::optional<StreamOutput>& settings) {
                   .account_generation = account ? account->generation() : 0});
   }
   settings_ = settings;
+  renew_stacks();
 }
 
 // Missed hits are read here, because this thread does not wait for the disk. A late reading would
@@ -72,9 +73,21 @@ bool StreamRecorder::publish(std::span<const PacketBytes> batch) {
     queue_.push(std::move(reading));
   }
   const auto pushed = queue_.push(batch);
+  renew_stacks();
   if (pushed == OutputQueue::Pushed::no_series && has_events(batch) && facts_.account)
     if (auto* account = facts_.account()) account->give_up();
   return pushed != OutputQueue::Pushed::without_names;
+}
+
+void StreamRecorder::end_trace() {
+  queue_.end_trace();
+  renew_stacks();
+}
+
+// Each trace can be read on its own, but for the events of its first batch: their stacks may be in
+// the one before.
+void StreamRecorder::renew_stacks() {
+  if (queue_.lacks_stacks() && facts_.renew_stacks) facts_.renew_stacks();
 }
 
 bool StreamRecorder::missed_are_due(std::span<const PacketBytes> batch) const {

@@ -47,7 +47,7 @@ class StreamRecorder {
   void apply(const std::optional<StreamOutput>& settings);
   // Ends the trace being written: the next one has the addresses that readers may see now, and the
   // times of the clock as it is now. Main thread.
-  void end_trace() { queue_.end_trace(); }
+  void end_trace();
   // Gives the thread of the output real-time priority, or takes it. Fails as
   // ktraced::set_realtime(). Main thread.
   [[nodiscard]] Result<> set_realtime(bool on);
@@ -87,6 +87,7 @@ class StreamRecorder {
   [[nodiscard]] OutputCounts counts() const;
   void show_progress();
   void show_failure(const Result<>& result);
+  void renew_stacks();
   [[nodiscard]] bool missed_are_due(std::span<const PacketBytes> batch) const;
 
   TraceFacts facts_;

@@ -162,16 +162,19 @@ void Subscribers::on_io(Subscriber& subscriber, uint32_t events) {
 
 bool Subscribers::publish(uint32_t session, std::span<const PacketBytes> batch, bool last) {
   if (batch.empty()) return true;
-  bool names_fit = true;
+  bool names_fit = true, dropped = false;
   {
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(subscribers_, session, &Subscriber::session);
     if (found == subscribers_.end() || found->ended) return true;
+    const uint64_t lost_before = found->queue.lost_events();
     names_fit = found->queue.push_batch(batch, last);
+    dropped = found->queue.lost_events() != lost_before;
     found->overflown = found->queue.overflown();
     found->ended = last || found->overflown;
   }
   published_.notify();
+  if (dropped && hooks_.on_dropped) hooks_.on_dropped(session);
   return names_fit;
 }
 

@@ -49,13 +49,16 @@ struct SubscriberTotals {
 // One subscriber for each session of a client.
 class Subscribers {
  public:
-  // Called in the main thread, without locks held.
+  // Called in the main thread, unless stated otherwise, without locks held.
   struct Hooks {
     // The subscriber of this session requests the end: publish the last batch, with everything up
     // to now.
     std::function<void(uint32_t session)> finish;
     // A subscriber has gone.
     std::function<void()> on_gone = nullptr;
+    // Events of this session were dropped here, and perhaps the stacks of later ones. Called in the
+    // thread that publishes.
+    std::function<void(uint32_t session)> on_dropped = nullptr;
   };
 
   // `loop` must outlive the subscribers. Fails with ExitCode::os.

@@ -40,6 +40,8 @@ struct TraceFacts {
   std::function<std::optional<uint64_t>()> lost_before = nullptr;
   // Returns what describe_losses() says of the objects that this daemon has replaced.
   std::function<std::vector<std::string>()> replaced = nullptr;
+  // Lets programs write all stacks again, see Counters::restart_stacks(); in any thread.
+  std::function<void()> renew_stacks = nullptr;
   // Returns ReaderAccess::mask_for_trace(); without this function, traces have real addresses.
   std::function<std::shared_ptr<AddressMask>(const Schema& schema)> mask = nullptr;
   RealtimeClock realtime = system_realtime();

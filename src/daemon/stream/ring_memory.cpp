@@ -12,10 +12,13 @@ std::unexpected<Error> no_memory(const std::string& needed, const Error& why) {
   return fail(why.code, "the new {}, but {}: choose smaller ones", needed, why.message);
 }
 
+double mib(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
 }  // namespace
 
 uint64_t RingMemory::bytes() const {
-  return cpus * (flight_banks * uint64_t{FlightRing::whole_size(flight_bytes)} + stream_bytes);
+  return cpus * (flight_banks * uint64_t{FlightRing::whole_size(flight_bytes)} + stream_bytes) +
+         stack_bytes;
 }
 
 std::string RingMemory::text() const {
@@ -28,7 +31,12 @@ std::string RingMemory::text() const {
     what = "rings";
     of_a_cpu = fmt::format("({} + {})", stream, flight);
   }
-  return fmt::format("{} take {} MiB ({} CPUs x {})", what, bytes() >> 20, cpus, of_a_cpu);
+  if (flight_banks == 0 && stream_bytes == 0)
+    return fmt::format("buffers for stacks take {:.1f} MiB", mib(stack_bytes));
+  const std::string rings = fmt::format("{} take {} MiB ({} CPUs x {})", what,
+                                        (bytes() - stack_bytes) >> 20, cpus, of_a_cpu);
+  if (stack_bytes == 0) return rings;
+  return fmt::format("{} and buffers for stacks {:.1f} MiB", rings, mib(stack_bytes));
 }
 
 Result<> check_memory_limit(std::span<const MemoryLimit> limits, const RingMemory& rings,

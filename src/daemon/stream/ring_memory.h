@@ -12,14 +12,15 @@
 
 namespace ktraced {
 
-// New rings: the same ones for each of some CPUs.
+// New rings, the same ones for each of some CPUs, and what programs use for the stacks in them.
 struct RingMemory {
   size_t cpus = 0;
   uint32_t flight_banks = 0;  // flight rings of a CPU
   uint64_t flight_bytes = 0;  // of the records of each of them
   uint64_t stream_bytes = 0;  // of the stream rings of a CPU
+  uint64_t stack_bytes = 0;   // of what programs use for stacks, on all CPUs
 
-  // Memory of all rings, in bytes.
+  // Memory of all of it, in bytes.
   [[nodiscard]] uint64_t bytes() const;
   // "flight rings take 64 MiB (2 CPUs x flight.banks 2 x flight.buffer_kb 16384)"
   [[nodiscard]] std::string text() const;

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -102,6 +103,13 @@ bool mark_form(std::string_view name, std::string_view arguments, features& flag
   }
   if (best != nullptr) best->mark(flags);
   return best != nullptr || !has_forms;
+}
+
+bool can_turn_preemption_off(const btf* btf) {
+  return std::ranges::all_of(
+      std::array{"bpf_preempt_disable", "bpf_preempt_enable", "bpf_local_irq_save",
+                 "bpf_local_irq_restore"},
+      [btf](const char* name) { return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0; });
 }
 
 constexpr std::array kReturnZero = {
@@ -240,6 +248,10 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
   found.flags.rdonly_cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
   found.flags.running_readable = found.flags.rdonly_cast != 0 && found.flags.preemptible == 0;
   found.flags.preempt_count = find_preempt_count(btf);
+  found.flags.preemption_kfuncs = can_turn_preemption_off(btf) ? 1 : 0;
+  if (found.flags.preemptible != 0 && found.flags.preemption_kfuncs == 0)
+    found.unknown["stacks of the kernel"] =
+        "this kernel can preempt programs, and has no bpf_preempt_disable() for them";
   for (const Event& event : schema.events()) {
     const std::string_view tracepoint = tracepoint_of_event(event.name);
     if (tracepoint_type(btf, tracepoint) < 0) {

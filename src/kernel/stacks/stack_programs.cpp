@@ -8,12 +8,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ranges>
 #include <string_view>
 #include <utility>
 
+#include "base/files/lines.h"
+#include "base/files/read_file.h"
 #include "base/text/plain_text.h"
 #include "base/text/suggest.h"
 #include "kernel/programs/bpf_loader.h"
@@ -25,17 +26,10 @@ namespace {
 constexpr std::string_view kStackedPrefix = "stacked_";  // of programs and pins
 // Recorded on the CPU that the thread will run on, often in an interrupt.
 constexpr const char* kOfWokenThread = "sched_wakeup";
-constexpr std::array kStackMaps = {"stack_cpus", "stack_tables"};
+constexpr const char* kStackMap = "stack_cpus";
 
 std::string stacked_program(const std::string& event) {
   return std::string(kStackedPrefix) + event;
-}
-
-// Sizes that depend on the machine and the configuration: an element for each CPU, and for each
-// ring.
-uint32_t stack_map_entries(std::string_view map, const BpfObject& main) {
-  const uint32_t cpus = main.map_capacity("cpu_states");
-  return map == kStackMaps[0] ? cpus : SESSIONS_MAX * cpus + main.map_capacity("flight_rings");
 }
 
 Fd duplicate_fd(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
@@ -83,53 +77,62 @@ std::optional<std::string> StackPrograms::why_not(const std::string& event) {
                      near.empty() ? fmt::format("; there are {}", fmt::join(events, ", ")) : near);
 }
 
-// A program without its maps, or a part of the pins of an event, is of a daemon that died while it
+uint64_t StackPrograms::memory_needed() {
+  return sizeof(stack_cpu) * static_cast<uint64_t>(std::max(0, libbpf_num_possible_cpus()));
+}
+
+// Programs skip frames of their own, which count too.
+uint16_t StackPrograms::kernel_depth(uint32_t depth, uint32_t limit) {
+  return static_cast<uint16_t>(
+      std::min(depth, limit - std::min<uint32_t>(limit, STACK_OWN_FRAMES)));
+}
+
+uint32_t StackPrograms::max_stack() {
+  constexpr uint32_t kUnchanged = 127;
+  const auto text = read_file("/proc/sys/kernel/perf_event_max_stack", 64);
+  return text ? number_behind<uint32_t>("", *text).value_or(kUnchanged) : kUnchanged;
+}
+
+// A program without its map, or a part of the pins of an event, is of a daemon that died while it
 // attached or detached it.
 void StackPrograms::adopt() {
   const Pins& pins = *object_.pins();
-  for (const char* map : kStackMaps)
-    if (Fd pinned = pins.get(Pins::Kind::map, map)) maps_.emplace(map, std::move(pinned));
+  map_ = pins.get(Pins::Kind::map, kStackMap);
   for (const auto& [event, place] : places_) {
     Hook hook{.place = place,
               .program = pins.get(Pins::Kind::program, stacked_program(event)),
               .link = pins.get(Pins::Kind::link, stacked_program(event))};
     if (!hook.program && !hook.link) continue;
-    const bool complete = hook.program && hook.link && maps_.size() == kStackMaps.size();
+    const bool complete = hook.program && hook.link && map_;
     {
       std::lock_guard lock(mutex_);
       hooks_[event] = std::move(hook);
     }
     if (!complete) detach(event);
   }
-  if (hooks_.empty()) free_maps();
+  if (hooks_.empty()) free_map();
 }
 
-// All programs share the maps of the first one.
+// All programs share the map of the first one.
 Result<Fd> StackPrograms::load(const std::string& event) {
   const LibbpfLog log;
   auto opened = open_beside(stack_object_bytes(), object_);
   if (!opened) return propagate(opened);
   bpf_object* object = opened->get();
-  for (const char* name : kStackMaps) {
-    bpf_map* map = bpf_object__find_map_by_name(object, name);
-    const auto known = maps_.find(name);
-    const int error = known != maps_.end()
-                          ? bpf_map__reuse_fd(map, known->second.get())
-                          : bpf_map__set_max_entries(map, stack_map_entries(name, object_));
-    if (error != 0) return fail(ExitCode::software, "the built-in BPF object is incomplete");
-  }
+  bpf_map* map = bpf_object__find_map_by_name(object, kStackMap);
+  const int error = map_ ? bpf_map__reuse_fd(map, map_.get())
+                         : bpf_map__set_max_entries(map, object_.map_capacity("cpu_states"));
+  if (error != 0) return fail(ExitCode::software, "the built-in BPF object is incomplete");
   bpf_program* program = bpf_object__find_program_by_name(object, stacked_program(event).c_str());
   if (program == nullptr || bpf_program__set_autoload(program, true) != 0 ||
       !set_type_beside(program, object_))
     return fail(ExitCode::software, "'{}' has no program for stacks", event);
-  if (const int error = -bpf_object__load(object); error != 0) {
+  if (const int refused = -bpf_object__load(object); refused != 0) {
     spdlog::debug("{}", log.text());
     return fail(ExitCode::unavailable, "the kernel refuses the program for stacks of {}: {}; {}",
-                event, errno_text(error), kDebugShowsWhy);
+                event, errno_text(refused), kDebugShowsWhy);
   }
-  for (const char* name : kStackMaps)
-    if (!maps_.contains(name))
-      maps_.emplace(name, duplicate_fd(bpf_object__find_map_fd_by_name(object, name)));
+  if (!map_) map_ = duplicate_fd(bpf_map__fd(map));
   return duplicate_fd(bpf_program__fd(program));
 }
 
@@ -137,9 +140,8 @@ Result<> StackPrograms::pin(const std::string& event, const Hook& hook) const {
   if (object_.pins() == nullptr) return {};
   const Pins& pins = *object_.pins();
   Result<> pinned;
-  for (const auto& [name, map] : maps_)
-    if (pinned && !pins.get(Pins::Kind::map, name))
-      pinned = pins.pin(Pins::Kind::map, name, map.get());
+  if (!pins.get(Pins::Kind::map, kStackMap))
+    pinned = pins.pin(Pins::Kind::map, kStackMap, map_.get());
   if (pinned) pinned = pins.pin(Pins::Kind::program, stacked_program(event), hook.program.get());
   if (pinned) pinned = pins.pin(Pins::Kind::link, stacked_program(event), hook.link.get());
   if (!pinned) unpin(event);
@@ -152,10 +154,9 @@ void StackPrograms::unpin(const std::string& event) const {
   object_.pins()->unpin(Pins::Kind::program, stacked_program(event));
 }
 
-void StackPrograms::free_maps() {
-  maps_.clear();
-  if (object_.pins() == nullptr) return;
-  for (const char* map : kStackMaps) object_.pins()->unpin(Pins::Kind::map, map);
+void StackPrograms::free_map() {
+  map_ = {};
+  if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::map, kStackMap);
 }
 
 Result<> StackPrograms::attach(const std::string& event) {
@@ -175,7 +176,7 @@ Result<> StackPrograms::attach(const std::string& event) {
         fail(ExitCode::unavailable, "cannot attach '{}' with stacks: {}", event, errno_text(error));
   if (attached) attached = pin(event, hook);
   if (!attached) {
-    if (hooks_.empty()) free_maps();
+    if (hooks_.empty()) free_map();
     return attached;
   }
   std::lock_guard lock(mutex_);
@@ -194,7 +195,7 @@ void StackPrograms::detach(const std::string& event) {
     unpin(event);
     hooks_.erase(found);
   }
-  if (hooks_.empty()) free_maps();
+  if (hooks_.empty()) free_map();
 }
 
 void StackPrograms::detach_all() {

@@ -57,6 +57,16 @@ class StackPrograms {
   // Hits at a stack_place() that the kernel missed here; of other numbers 0. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t place) const;
 
+  // Memory that the programs use for stacks, in bytes; 0: none is loaded. And what the first one
+  // needs.
+  [[nodiscard]] uint64_t memory() const { return map_ ? memory_needed() : 0; }
+  [[nodiscard]] static uint64_t memory_needed();
+  // How many of so many frames a stack of the kernel can have: fewer if kernel.perf_event_max_stack
+  // is low. `limit`: its value.
+  [[nodiscard]] static uint16_t kernel_depth(uint32_t depth, uint32_t limit = max_stack());
+  // The value of kernel.perf_event_max_stack, or what it is if it is not changed.
+  [[nodiscard]] static uint32_t max_stack();
+
   // Adds what the kernel has measured of the programs: "EVENT with stacks".
   void add_runs(RunsByProgram& runs) const;
 
@@ -66,18 +76,15 @@ class StackPrograms {
     Fd program;
     Fd link;
   };
-  // The maps that only these programs use.
-  using Maps = std::map<std::string, Fd>;
-
   void adopt();
   Result<Fd> load(const std::string& event);
   Result<> pin(const std::string& event, const Hook& hook) const;
   void unpin(const std::string& event) const;
-  void free_maps();
+  void free_map();
 
   const BpfObject& object_;
   std::map<std::string, uint16_t> places_;  // of all events that can have stacks
-  Maps maps_;                               // while a program is loaded
+  Fd map_;                                  // what only these programs use, while one is loaded
   mutable std::mutex mutex_;
   std::map<std::string, Hook> hooks_;  // by event; changed with mutex_ held
   LedgerCounts& retired_misses_;       // guarded by mutex_

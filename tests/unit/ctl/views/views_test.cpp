@@ -91,6 +91,18 @@ TEST(StatusView, ReportsWhatIsUnknownOnThisKernel) {
                        "not available: NUMA nodes of memory (/proc/zoneinfo has no zones)\n"));
 }
 
+TEST(StatusView, SaysThatStacksHaveFewerFramesThanAskedFor) {
+  json status = kStatus;
+  status["stacks"] = {{"bytes", 160'000}, {"depth", 64}, {"kernel_depth", 64}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)), Not(HasSubstr("frames")));
+  status["stacks"]["kernel_depth"] = 17;
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              EndsWith("stacks of the kernel have at most 17 frames, not 64: "
+                       "kernel.perf_event_max_stack allows no more\n"));
+  status["stacks"]["bytes"] = 0;
+  EXPECT_THAT(status_view(status, {}, Colours(false)), Not(HasSubstr("frames")));
+}
+
 TEST(StatusView, ReportsWhatIsMissingWithoutAHelperProgram) {
   json status = kStatus;
   status["unavailable_helpers"] = {{{"program", "cgroup_made"},

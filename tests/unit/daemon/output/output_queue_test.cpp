@@ -198,6 +198,22 @@ TEST(OutputQueue, ReportsAllLossesBeforeARotation) {
   EXPECT_GT(with_losses, 25);
 }
 
+// What is written next refers to stacks that are in an earlier trace, or in no trace.
+TEST(OutputQueue, LacksStacksAfterALossAndInTheNextTrace) {
+  FakeDrain drain(1, 5);
+  OutputQueue queue(20'000);
+  queue.begin(begin_at(0));
+  queue.push(drain.batch(5));
+  EXPECT_FALSE(queue.lacks_stacks());
+  queue.end_trace();
+  EXPECT_TRUE(queue.lacks_stacks());
+  EXPECT_FALSE(queue.lacks_stacks()) << "it says so once";
+  queue.change(to("/e"));
+  EXPECT_TRUE(queue.lacks_stacks());
+  while (queue.lost_events() == 0) queue.push(drain.batch(50));
+  EXPECT_TRUE(queue.lacks_stacks());
+}
+
 TEST(OutputQueue, DiscardsUpToWhereTheSeriesEnds) {
   FakeDrain drain(1, 3);
   OutputQueue queue;

@@ -29,10 +29,12 @@ constexpr uint32_t kOtherSession = 5;
 class SubscribersTest : public testing::Test {
  protected:
   void create(SubscriberLimits limits = {}) {
-    subscribers =
-        Subscribers::create(
-            *loop, {.finish = [this](uint32_t session) { requests.push_back(session); }}, limits)
-            .value();
+    subscribers = Subscribers::create(
+                      *loop,
+                      {.finish = [this](uint32_t session) { requests.push_back(session); },
+                       .on_dropped = [this](uint32_t session) { dropped.push_back(session); }},
+                      limits)
+                      .value();
   }
   // The reader's end of a new subscription.
   Fd subscribe(uint32_t session = kSession, std::shared_ptr<const void> keep = nullptr) {
@@ -70,6 +72,7 @@ class SubscribersTest : public testing::Test {
 
   std::unique_ptr<EventLoop> loop = EventLoop::create().value();
   std::vector<uint32_t> requests;  // by session
+  std::vector<uint32_t> dropped;   // sessions
   std::unique_ptr<Subscribers> subscribers;
 };
 
@@ -208,6 +211,17 @@ TEST_F(SubscribersTest, KeepsAReaderThatNeverReadsWithinItsLimits) {
   EXPECT_FALSE(names_fit);
   EXPECT_EQ(count(), 1U);
   EXPECT_EQ(subscribers->totals().closed, 0U);
+}
+
+// What comes later may need stacks that were dropped.
+TEST_F(SubscribersTest, SaysWhenItDropsEvents) {
+  create({.event_bytes = 100'000, .name_bytes = 10'000});
+  Fd reader = subscribe(), other = subscribe(kOtherSession);
+  FakeDrain drain(4, 6);
+  publish(drain.batch(10));
+  EXPECT_TRUE(dropped.empty());
+  while (subscribers->totals().lost_events == 0) publish(drain.batch(500));
+  EXPECT_EQ(dropped, (std::vector<uint32_t>{kSession}));
 }
 
 TEST_F(SubscribersTest, EndsWithAReasonWhenMetadataOtherThanNamesDoesNotFit) {

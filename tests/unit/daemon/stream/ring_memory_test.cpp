@@ -28,6 +28,17 @@ TEST(RingMemory, NamesOnlyTheRingsThatThereAre) {
             "flight rings take 4 MiB (1 CPUs x flight.banks 4 x flight.buffer_kb 1024)");
 }
 
+TEST(RingMemory, IsAlsoThatOfStacks) {
+  const RingMemory stacks{.stack_bytes = 3 << 19};
+  EXPECT_EQ(stacks.bytes(), 3U << 19);
+  EXPECT_EQ(stacks.text(), "buffers for stacks take 1.5 MiB");
+  const RingMemory both{.cpus = 2, .stream_bytes = 4 << 20, .stack_bytes = 3 << 19};
+  EXPECT_EQ(both.bytes(), (8U << 20) + (3U << 19));
+  EXPECT_EQ(both.text(),
+            "stream rings take 8 MiB (2 CPUs x stream.buffer_kb 4096) and buffers for stacks 1.5 "
+            "MiB");
+}
+
 std::vector<MemoryLimit> limit_of(uint64_t mib) {
   return {{.group = "/x", .limit = mib << 20, .left = mib << 20}};
 }

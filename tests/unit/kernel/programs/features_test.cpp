@@ -167,6 +167,23 @@ TEST(Features, KnowThatProgramsArePreemptibleByTheGuardOfTracepoints) {
   EXPECT_EQ(features_from_btf(after.get(), all_events()).flags.preemptible, 1);
 }
 
+// Its unwinder has a buffer of the CPU, which another task would use meanwhile.
+TEST(Features, AllowNoStackOfTheKernelWhereATaskCanAlwaysBePreempted) {
+  constexpr const char* kWhat = "stacks of the kernel";
+  EXPECT_FALSE(features_from_btf(common().get(), all_events()).unknown.contains(kWhat));
+  SmallBtf btf = common();
+  btf__add_typedef(btf.get(), "class_srcu_fast_notrace_t", 1);
+  const KernelFeatures without = features_from_btf(btf.get(), all_events());
+  EXPECT_EQ(without.flags.preemption_kfuncs, 0);
+  EXPECT_TRUE(without.unknown.contains(kWhat));
+  for (const char* name :
+       {"bpf_preempt_disable", "bpf_preempt_enable", "bpf_local_irq_save", "bpf_local_irq_restore"})
+    btf.function(name);
+  const KernelFeatures with = features_from_btf(btf.get(), all_events());
+  EXPECT_EQ(with.flags.preemption_kfuncs, 1);
+  EXPECT_FALSE(with.unknown.contains(kWhat));
+}
+
 TEST(Features, FindTheCountThatHasTheContext) {
   const auto found = [](SmallBtf btf) {
     return features_from_btf(btf.get(), all_events()).flags.preempt_count;

@@ -61,5 +61,21 @@ TEST(StackPrograms, WriteNoRecordThatIsTooLong) {
     EXPECT_LE(built_schema().find(name)->size + sizeof(stack_numbers), size_t{RECORD_MAX});
 }
 
+// Programs skip frames of their own, which the kernel counts too.
+TEST(StackPrograms, HaveAsManyFramesOfTheKernelAsItAllows) {
+  EXPECT_EQ(StackPrograms::kernel_depth(120, 127), 120);
+  EXPECT_EQ(StackPrograms::kernel_depth(64, 64), 64 - STACK_OWN_FRAMES);
+  EXPECT_EQ(StackPrograms::kernel_depth(64, 20), 20 - STACK_OWN_FRAMES);
+  EXPECT_EQ(StackPrograms::kernel_depth(1, 20), 1);
+  EXPECT_EQ(StackPrograms::kernel_depth(64, 1), 0);
+  EXPECT_GE(StackPrograms::max_stack(), 1U);
+}
+
+TEST(StackPrograms, TakeLittleMemoryOfACpu) {
+  EXPECT_LE(sizeof(stack_cpu), size_t{88} << 10);
+  EXPECT_EQ(StackPrograms::memory_needed() % sizeof(stack_cpu), 0U);
+  EXPECT_GE(StackPrograms::memory_needed(), sizeof(stack_cpu));
+}
+
 }  // namespace
 }  // namespace ktraced
