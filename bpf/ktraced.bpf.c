@@ -10,6 +10,7 @@
 #include "emit/locate.h"
 #include "kmem.bpf.c"
 #include "process.bpf.c"
+#include "sample.bpf.c"
 #include "sched.bpf.c"
 #include "signal.bpf.c"
 #include "strings.bpf.c"

@@ -86,6 +86,7 @@ enum event_id {
 	EVENT_sys_enter_string = 22,
 	EVENT_sys_exit_string = 23,
 	EVENT_sys_completed = 24,
+	EVENT_cpu_sample = 25,
 };
 
 /* The location word of a field of variable length, at the field's offset. Bits 0–14 are
@@ -365,7 +366,18 @@ struct rec_mark_victim {
 } GROUP("oom") DOC("the out-of-memory killer has chosen a process") PERFETTO(334)
 	FTRACE("pid={pid} comm={pid:comm} uid={uid}");
 
-#include "metadata_records.h"
+/* ---- sampling ---- */
+
+/* Its context is what the sample has interrupted. */
+struct rec_cpu_sample {
+	struct record h;
+	kaddr_t ip DOC("where the kernel was; 0: in user mode");
+	hex_t user_ip DOC("where the process was; 0: in the kernel");
+	sample_mode_t mode DOC("1 user, 2 kernel, 3 idle, 4 guest: it ran a virtual machine, 5 kernel thread");
+	u32 periods DOC("since the last sample of this CPU; more than 1: samples are missing before this one");
+} GROUP("sampling") DOC("what a CPU does, at a fixed period");
+
+#include "state/metadata_records.h"
 #include "state/stack_records.h"
 
 #endif

@@ -139,8 +139,10 @@ enum string_args {
 };
 
 struct cpu_state {
-	u64 names_dropped; /* metadata records lost; the daemon then rereads the tables */
-	u64 reserved[7];
+	u64 names_dropped;   /* metadata records lost; the daemon then rereads the tables */
+	u64 sampled;         /* time of the last sample; ns, CLOCK_BOOTTIME */
+	u64 samples_missing; /* periods without a sample, between two samples */
+	u64 reserved[5];
 	/* By counter and event: hits that were not stored directly. */
 	u64 hits[WAY_COUNTERS][EVENT_ID_MAX];
 	/* By event: records counted by flight rings that are no more. Only the daemon writes
@@ -301,6 +303,7 @@ struct control {
 	 * a program that notes or takes them is not attached. */
 	u64 entries_since;
 	struct stack_control stacks;
+	struct sample_control sampling;
 };
 
 /* Value of the map tasks, key tid. Times in ns, CLOCK_BOOTTIME. */

@@ -38,6 +38,7 @@ typedef s32 sig_result_t;    /* enum of trace/events/signal.h: delivered, ignore
 typedef s32 errno_nr_t;      /* a positive errno, 0: none */
 typedef s32 exit_code_t;     /* wait(2) status: code << 8, or the killing signal */
 typedef u64 clone_flags_t;   /* CLONE_* of clone(2) */
+typedef u32 sample_mode_t;   /* enum sample_mode: user, kernel, … */
 typedef u8 bool_t;           /* 0 or 1 */
 typedef u32 located_text_t;  /* where its text is in the record: LOCATED_OFFSET in bpf/records.h */
 typedef u32 located_words_t; /* a located_text_t of several words, see LOCATED_WORD_BLANK */

@@ -58,6 +58,8 @@ std::string_view explanation(Meaning meaning) {
       return "si_code; shown by name";
     case Meaning::sig_result:
       return "0 delivered, 1 ignored, 2 already pending, 3 failed, 4 details lost";
+    case Meaning::sample_mode:
+      return "what a CPU was doing; shown by name";
     case Meaning::errno_nr:
       return "errno, 0: none; shown by name";
     case Meaning::exit_code:

@@ -36,10 +36,10 @@ enum stack_end {
 	STACK_UNREADABLE = 4, /* the next frame is in memory that is not present */
 };
 
-/* What a CPU did at a cpu_sample. */
+/* What a CPU was doing at a cpu_sample. */
 enum sample_mode {
 	SAMPLE_USER = 1,
-	SAMPLE_KERNEL = 2,
+	SAMPLE_KERNEL = 2, /* a call or a fault of the thread, or an interrupt: see record_context */
 	SAMPLE_IDLE = 3,
 	SAMPLE_GUEST = 4,
 	SAMPLE_KERNEL_THREAD = 5,
@@ -55,7 +55,8 @@ struct rec_stack {
 	u8 end;          /* enum stack_end */
 	u32 reserved;
 	__extension__ u64 frames[]; /* return addresses, the innermost first; the first one of a user stack is
-				     * where the thread is */
+				     * where the thread is, and of a sample also that of the
+				     * kernel stack */
 };
 
 /* What struct rec_mapping.file says beside numbers of files, which have the highest bit. */

@@ -28,6 +28,14 @@ struct stack_control {
 	u32 every[STACK_EVENTS]; /* by event: one of so many hits of a CPU has stacks; 0, 1: all */
 };
 
+/* How samples are taken: of all sessions. The daemon changes it while no sample is taken. */
+struct sample_control {
+	u64 period; /* ns; 0: the period is not a time */
+	u8 kernel;  /* 1: kernel stacks */
+	u8 user;    /* 1: user stacks */
+	u16 reserved[3];
+};
+
 /*
  * Which stacks are in the rings of a CPU: words, by the lowest bits of the key of the stack. A word is
  *

@@ -14,7 +14,7 @@ void Daemon::watch_kernel() {
     spdlog::warn("{}; without it no other tracepoints than ktraced's own events can be enabled",
                  tracefs.error().message);
   auto watch = UeventWatch::start(loop_, [this](const KernelChanges& changes) {
-    if (changes.cpus) tracer_->add_new_cpus();
+    if (changes.cpus) tracer_->note_cpus();
     // Addresses of an unloaded module keep their names until other code can have these addresses.
     if (changes.modules_came) symbols_.refresh();
     if (changes.modules()) note_modules(changes);

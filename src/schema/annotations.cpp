@@ -29,6 +29,7 @@ std::string annotation_of(const Field& field) {
     case Meaning::signo:
     case Meaning::sig_code:
     case Meaning::sig_result:
+    case Meaning::sample_mode:
     case Meaning::errno_nr:
       return field.name + "_name";
     case Meaning::syscall_nr:

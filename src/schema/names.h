@@ -52,6 +52,9 @@ struct SignalCode {
 
 // ---- tasks (task_names.cpp) ----
 
+// What a CPU was doing: "user", "kernel", "idle", "guest", "kernel_thread". `mode`: a sample_mode.
+[[nodiscard]] std::string_view sample_mode_name(uint32_t mode);
+
 // "task", "softirq", "hardirq" or "nmi": the innermost one. Empty: unknown. `context`: a
 // record_context.
 [[nodiscard]] std::string_view context_name(uint32_t context);

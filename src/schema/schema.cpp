@@ -39,6 +39,7 @@ constexpr MeaningNames kMeanings[] = {
     {Meaning::signo, "signo", "signo_t"},
     {Meaning::sig_code, "sig_code", "sig_code_t"},
     {Meaning::sig_result, "sig_result", "sig_result_t"},
+    {Meaning::sample_mode, "sample_mode", "sample_mode_t"},
     {Meaning::errno_nr, "errno_nr", "errno_nr_t"},
     {Meaning::exit_code, "exit_code", "exit_code_t"},
     {Meaning::clone_flags, "clone_flags", "clone_flags_t"},

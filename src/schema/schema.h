@@ -35,6 +35,7 @@ enum class Meaning : uint8_t {
   signo,
   sig_code,
   sig_result,
+  sample_mode,
   errno_nr,
   exit_code,
   clone_flags,

@@ -59,6 +59,12 @@ bool comm_matches(std::string_view comm, std::string_view pattern) {
   return comm == pattern;
 }
 
+std::string_view sample_mode_name(uint32_t mode) {
+  constexpr std::array<std::string_view, SAMPLE_KERNEL_THREAD + 1> kModes = {
+      "", "user", "kernel", "idle", "guest", "kernel_thread"};
+  return mode < kModes.size() ? kModes[mode] : "";
+}
+
 std::string_view context_name(uint32_t context) { return kContexts[context & RECORD_CONTEXT].name; }
 
 uint8_t context_flags(uint32_t context) { return kContexts[context & RECORD_CONTEXT].flags; }

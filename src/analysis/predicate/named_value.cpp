@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "bpf/records.h"
 #include "schema/names.h"
 
 namespace ktraced {
@@ -95,6 +96,8 @@ std::optional<uint64_t> named_value(Meaning meaning, std::string_view name, cons
       return search(1, kSignalMax, name, of(signal_name));
     case Meaning::sig_result:
       return search(0, kResultMax, name, of(signal_result_name));
+    case Meaning::sample_mode:
+      return search(SAMPLE_USER, SAMPLE_KERNEL_THREAD, name, of(sample_mode_name));
     case Meaning::task_state:
       return search(0, kStateMax, name, of(task_state_letters));
     case Meaning::syscall_abi:
@@ -126,6 +129,8 @@ std::vector<std::string> value_names(Meaning meaning, const Schema& schema) {
       return code_names();
     case Meaning::sig_result:
       return names_in(0, kResultMax, of(signal_result_name));
+    case Meaning::sample_mode:
+      return names_in(SAMPLE_USER, SAMPLE_KERNEL_THREAD, of(sample_mode_name));
     case Meaning::task_state:
       return names_in(0, kStateMax, of(task_state_letters));
     case Meaning::syscall_abi:

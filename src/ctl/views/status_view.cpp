@@ -64,6 +64,20 @@ std::string helpers_text(const json& status, const Colours& colours) {
   return out;
 }
 
+// How samples are taken; empty: none is.
+std::string sampling_text(const json& status) {
+  const json& sampling = member(status, "sampling");
+  if (!flag_at(sampling, "enabled")) return "";
+  const uint64_t missing = number_at(sampling, "missing");
+  std::string out = fmt::format(
+      "sampling: each {} on {} CPUs, {} samples, ", printable(text_at(sampling, "period")),
+      list_at(sampling, "cpus").size(), grouped(number_at(sampling, "samples")));
+  if (missing == 0) return out + "none missing\n";
+  return out +
+         fmt::format("{} missing (idle CPUs pause; kernel.perf_event_max_sample_rate is {})\n",
+                     grouped(missing), grouped(number_at(sampling, "max_rate")));
+}
+
 // What the machine keeps stacks from having.
 std::string stacks_text(const json& status, const Colours& colours) {
   const json& stacks = member(status, "stacks");
@@ -190,6 +204,7 @@ std::string overview(const json& status, const Colours& colours) {
                      filter.empty() ? "none" : fmt::format("{}", fmt::join(filter, " ")));
   if (auto only = texts_at(member(status, "filter"), "syscalls_only"); !only.empty())
     out += fmt::format("system calls: only {}\n", fmt::join(only, ", "));
+  out += sampling_text(status);
   out += metrics_line(status);
   for (const json& reader : list_at(status, "subscribers")) {
     const uint64_t lost = number_at(reader, "lost_events");

@@ -42,14 +42,11 @@ ProgramAttacher::Kernel attach_functions(BpfObject& object, EventCatalog& catalo
                     [](auto& owner, const auto& key) { return owner.detaching(key); });
               },
           .attach = [&](const Program& program) -> Result<> {
-            // These two note failures themselves.
-            if (program.kind == Program::Kind::calls)
-              calls.attach(program.name);
-            else if (program.kind == Program::Kind::stack)
-              stacks.attach(program.name);
-            else
+            if (program.kind == Program::Kind::stack) return stacks.attach(program.name);
+            if (program.kind != Program::Kind::calls)
               return with_owner(program, object, catalog, catchers,
                                 [](auto& owner, const auto& key) { return owner.attach(key); });
+            calls.attach(program.name);  // it notes failures itself
             return {};
           },
           .detach =

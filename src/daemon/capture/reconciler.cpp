@@ -72,7 +72,7 @@ std::vector<ProgramNeed> Reconciler::needs() const {
       program.dynamic_id = event.id;
       const bool newest = p_.catalog.schema().find(event.name) == &event;
       needs.push_back({.program = std::move(program), .needed = on && newest});
-    } else if (p_.availability.supports(event.name)) {
+    } else if (event.name != kSampleEvent && p_.availability.supports(event.name)) {
       needs.push_back({.program = std::move(program),
                        .needed = on || (tracked.names && tracker),
                        .first = tracker});  // events need thread names
@@ -185,6 +185,7 @@ nlohmann::json Reconciler::describe(const Session& session) const {
       {"flight", {{"buffer_kb", sizes_.flight_bytes / 1024}, {"banks", sizes_.flight_banks}}},
       {"stream", {{"buffer_kb", session.ring_bytes / 1024}}},
       {"state", paused(p_.sessions, session) ? "paused" : "running"}};
+  if (events.contains(kSampleEvent)) config["sampling"] = p_.stacks.describe_sampling();
   EventSet stacks = events;
   std::erase_if(stacks, [&](const std::string& event) { return !with_stacks(session, event); });
   if (!stacks.empty()) config["stacks"] = stacks;

@@ -21,7 +21,13 @@ RingMemory flight_rings(const FlightConfig& config, size_t cpus) {
 }
 
 uint64_t stack_bytes(const Config& config) {
-  return config.stacks.events.empty() ? 0 : StackPrograms::memory_needed();
+  const auto samples = [](const EventsConfig& events) {
+    return std::ranges::find(events.names, kSampleEvent) != events.names.end();
+  };
+  const auto& output = config.stream.output;
+  const bool used = !config.stacks.events.empty() || samples(config.events) ||
+                    (output && output->events && samples(*output->events));
+  return used ? StackPrograms::memory_needed() : 0;
 }
 
 Result<size_t> ring_share(const RingBudget& budget, size_t used, size_t cpus,

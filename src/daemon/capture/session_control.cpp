@@ -95,7 +95,8 @@ Result<SessionControl::Open> SessionControl::open(const SessionRequest& request,
       {.ring_bytes = request.ring_bytes, .ordinary_user = request.owner.is_ordinary_user()});
   if (!ring_bytes) return propagate(ring_bytes);
   RingMemory rings{.cpus = p_.rings.cpus().size(), .stream_bytes = *ring_bytes};
-  if (request.stacks && !request.stacks->empty() && p_.stacks.memory() == 0)
+  const bool samples = request.events && request.events->contains(kSampleEvent);
+  if ((samples || (request.stacks && !request.stacks->empty())) && p_.stacks.memory() == 0)
     rings.stack_bytes = StackPrograms::memory_needed();
   if (auto room = check_memory_room(rings); !room) return propagate(room);
   auto added = p_.sessions.add(request.name, request.owner, boottime_ns());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +29,9 @@ class StackHooks {
   StackHooks(StackPrograms& programs, const Schema& schema,
              std::span<const u32, EVENT_ID_MAX> ways);
 
-  // Sets what programs read of the configuration at each hit, from now on.
-  void configure(const StacksConfig& config, const Schema& schema, stack_control& control);
+  // Sets what programs read of the configuration at each hit, from now on, and the period of
+  // samples.
+  void configure(const Config& config, const Schema& schema, struct control& control);
   // Frames of a stack of a process, and of the kernel, at most.
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t kernel_depth() const { return kernel_depth_; }
@@ -46,10 +48,15 @@ class StackHooks {
   // Event → why the kernel does not take its program for stacks: then it is recorded without.
   [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
 
+  // How samples are taken, for the trace config: {"period":"10ms","kernel":true,"user":true,
+  // "cpus":[0,1]}.
+  [[nodiscard]] nlohmann::json describe_sampling() const;
+
   // The programs that are attached or must be.
   [[nodiscard]] std::vector<ProgramNeed> needs() const;
-  // Attaches it. Failures are not errors: the sessions then use the first program.
-  void attach(const std::string& event);
+  // Attaches it. Failures are not errors, because the sessions then use the first program; only
+  // samples have none: fails as StackPrograms::attach().
+  Result<> attach(const std::string& event);
   // True, once, if attaching has failed since the last call: decide() then decides differently.
   [[nodiscard]] bool take_failed();
   // Clears all failures: the next decide() tries again what has failed before.
@@ -61,6 +68,7 @@ class StackHooks {
   std::map<std::string, std::string> refused_;  // event → reason
   bool failed_ = false;
   uint32_t depth_ = 0, kernel_depth_ = 0;
+  SamplingConfig sampling_;
 };
 
 }  // namespace ktraced

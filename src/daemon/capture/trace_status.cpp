@@ -145,6 +145,18 @@ std::map<std::string, EventTotals> StatusReader::totals() const {
   return totals;
 }
 
+std::optional<SamplingStatus> StatusReader::sampling() const {
+  if (!stacks_.attached(kSampleEvent)) return std::nullopt;
+  const Counters& counters = rings_.counters();
+  SamplingStatus sampling{.config = stacks_.describe_sampling(),
+                          .missing = counters.samples_missing(),
+                          .max_rate = max_sample_rate()};
+  for (uint32_t cpu = 0; cpu < counters.cpus(); ++cpu)
+    for (uint32_t counter = 0; counter < WAY_COUNTERS; ++counter)
+      sampling.samples += counters.hits(cpu, counter, stack_place(EVENT_cpu_sample));
+  return sampling;
+}
+
 TraceStatus StatusReader::read() const {
   TraceStatus status;
   std::vector<std::string> built_in;
@@ -165,6 +177,7 @@ TraceStatus StatusReader::read() const {
       .enabled = flight.enabled(), .bytes = flight.memory(), .since_ns = reach.since_ns};
   status.stacks = {
       .bytes = stacks_.memory(), .depth = stacks_.depth(), .kernel_depth = stacks_.kernel_depth()};
+  status.sampling = sampling();
   status.unavailable_helpers = unavailable_helpers(availability_, built_in);
   for (const auto& [event, reason] : stacks_.refused())
     status.unavailable_helpers.push_back({.program = event + " with stacks",

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +92,14 @@ struct StackStatus {
   uint32_t kernel_depth = 0;
 };
 
+// The samples of all CPUs.
+struct SamplingStatus {
+  nlohmann::json config;  // StackHooks::describe_sampling()
+  uint64_t samples = 0;   // taken since the programs were loaded, whatever filters say
+  uint64_t missing = 0;   // periods without a sample, between two samples
+  uint64_t max_rate = 0;  // samples of a CPU in a second that the kernel allows; 0: unknown
+};
+
 struct TraceStatus {
   std::map<std::string, EventStatus> events;  // without dynamic ones that are unused
   EventCounters totals;
@@ -98,6 +107,7 @@ struct TraceStatus {
   std::vector<SessionStatus> sessions;
   FlightStatus flight;
   StackStatus stacks;
+  std::optional<SamplingStatus> sampling;  // nothing: no CPU is sampled
   std::vector<UnavailableHelper> unavailable_helpers;
 };
 
@@ -140,6 +150,7 @@ class StatusReader {
   [[nodiscard]] SessionStatus of(const Session& session, const Overwritten& overwritten) const;
   [[nodiscard]] std::vector<SessionStatus> sessions(const Overwritten& overwritten) const;
   [[nodiscard]] StreamStatus stream() const;
+  [[nodiscard]] std::optional<SamplingStatus> sampling() const;
 
   const EventCatalog& catalog_;
   const Availability& availability_;

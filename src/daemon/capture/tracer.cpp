@@ -344,6 +344,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
     changed.emplace_back("filter");
   if (config.exact != config_.exact) changed.emplace_back("exact");
   if (config.stacks != config_.stacks) changed.emplace_back("stacks");
+  if (config.sampling != config_.sampling) changed.emplace_back("sampling");
   if (config.probes != config_.probes) changed.emplace_back("probes");
   if (config.stream != config_.stream || events.output ||
       sessions_.output().own_filter != output_before)
@@ -354,7 +355,7 @@ Result<std::vector<std::string>> Tracer::apply(const Config& config) {
   stacks_.clear_failures();
   sessions_.recorder().own_stacks =
       EventSet(config.stacks.events.begin(), config.stacks.events.end());
-  stacks_.configure(config.stacks, catalog_.schema(), object_.control().stacks);
+  stacks_.configure(config, catalog_.schema(), object_.control());
   reconciler_.reconcile();
   return changed;
 }
@@ -385,6 +386,12 @@ void Tracer::add_new_cpus() {
   RingMemory rings = flight_rings(flight, 1);
   rings.stream_bytes = control_.used_bytes() / std::max<size_t>(rings_.cpus().size(), 1);
   rings_.add_new_cpus(control_.drain(), rings);
+}
+
+// The kernel has taken the perf events of CPUs away that were offline.
+void Tracer::note_cpus() {
+  add_new_cpus();
+  if (catalog_.stacks().renew_samplers()) reconciler_.reconcile();
 }
 
 Result<> Tracer::set_flight(bool enabled) {
@@ -420,6 +427,7 @@ void Tracer::drop_work() {
 // At the end of the daemon: dynamic events are not detached one by one.
 void Tracer::detach_all() {
   session_ledger_.drop(WAY_SESSIONS);
+  catalog_.stacks().detach(kSampleEvent);
   catchers_.detach_all();
   for (const Event& event : catalog_.schema().events())
     if (!is_dynamic(event)) object_.detach(event.name);

@@ -101,6 +101,9 @@ class Tracer {
   void note_modules(const KernelChanges& changes);
   // Creates rings for CPUs that have come online.
   void add_new_cpus();
+  // CPUs have come or gone: those that have come get rings, and samples are taken of all that are
+  // online.
+  void note_cpus();
 
   // From now on programs are attached and detached in slices, between the turns of this loop.
   void work_in(EventLoop& loop);

@@ -57,6 +57,15 @@ void check_paths(const ConfigNode& root, const Config& config) {
     directory->problem("must be another one than flight.directory");
 }
 
+// The section alone lets the recorder have samples, unless "events" says otherwise.
+void add_samples(const ConfigNode& root, const EventGroups& groups, Config& config) {
+  const auto group = groups.find("sampling");
+  const auto events = root.member("events");
+  const bool said = events && events->value().is_object() && events->member("sampling");
+  if (!config.sampling || group == groups.end() || said) return;
+  config.events.names.insert(config.events.names.end(), group->second.begin(), group->second.end());
+}
+
 }  // namespace
 
 void describe_config(ConfigSection& root, const EventGroups& groups, Config& config) {
@@ -72,6 +81,12 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
                 "stack costs as much as ten events, so frequent events should have one only now "
                 "and then."},
                [&](ConfigSection& stacks) { describe_stacks(stacks, config.stacks); });
+  root.section(
+      {"sampling",
+       "How samples of what each CPU does are taken, cpu_sample, with the stacks of the "
+       "kernel and of the process; stacks.depth limits these. With this section the "
+       "recorder has samples, unless events.sampling says otherwise."},
+      [&](ConfigSection& sampling) { describe_sampling(sampling, config.sampling.emplace()); });
   root.section({"exact",
                 "Whether hits are recorded that happen while the kernel runs the program of their "
                 "event, which it then skips: by a second program, which makes each hit dearer."},
@@ -105,7 +120,10 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
   root.directory(
       {"bpffs", "Absolute path below a mounted bpffs, where programs and rings are pinned."},
       config.bpffs);
-  root.check([&](const ConfigNode& node) { check_paths(node, config); });
+  root.check([&](const ConfigNode& node) {
+    check_paths(node, config);
+    add_samples(node, groups, config);
+  });
 }
 
 Result<Config> parse_config(std::span<const ConfigText> files, const EventGroups& groups) {

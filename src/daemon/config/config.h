@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/install_paths.h"
 #include "kernel/filters/filter_settings.h"
+#include "kernel/stacks/sample_period.h"
 
 namespace ktraced {
 
@@ -96,9 +97,19 @@ struct StacksConfig {
   bool operator==(const StacksConfig&) const = default;
 };
 
+// How samples are taken, for all sessions.
+struct SamplingConfig {
+  SamplePeriod period;
+  bool kernel = true;  // stacks of the kernel
+  bool user = true;    // and of processes
+
+  bool operator==(const SamplingConfig&) const = default;
+};
+
 struct Config {
   EventsConfig events;
   StacksConfig stacks;
+  std::optional<SamplingConfig> sampling;  // nothing: as by default, if a session has samples
   ExactConfig exact;
   // Kernel probes, a definition each.
   std::vector<std::string> probes;

@@ -24,12 +24,13 @@ struct GroupRule {
   std::string_view doc;
   bool is_default = false;  // enabled without a section "events": cheap enough for any machine
 };
-constexpr std::array<GroupRule, 6> kGroups = {{
+constexpr std::array<GroupRule, 7> kGroups = {{
     {"sched", "Switches, wake-ups and migrations of threads.", true},
     {"process", "Fork, exec, exit and rename.", true},
     {"signal", "Signals sent and delivered.", true},
     {"oom", "Victims of the out-of-memory killer.", true},
     {"kmem", "Slab and page allocations and frees."},
+    {"sampling", "Samples of what each CPU does; see the section \"sampling\"."},
     {"syscalls",
      "System calls: all, sys_enter or sys_exit alone, or both of some calls by name; with their "
      "strings, or without; as both, or as one record when they return (completed)."},

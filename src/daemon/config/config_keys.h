@@ -17,6 +17,7 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
 // Replaces `config`.
 void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config);
 void describe_stacks(ConfigSection& stacks, StacksConfig& config);
+void describe_sampling(ConfigSection& sampling, SamplingConfig& config);
 void describe_exact(ConfigSection& exact, ExactConfig& config);
 void describe_probes(ConfigSection& root, Config& config);
 void describe_filter(ConfigSection& filter, FilterSettings& settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The section "stacks" of the configuration.
+// The sections "stacks" and "sampling" of the configuration.
 #include <algorithm>
 
 #include "bpf/shared_state.h"
@@ -13,6 +13,18 @@ using nlohmann::ordered_json;
 
 constexpr NumberRule kDepth{.min = 1, .max = STACK_DEPTH_MAX};
 constexpr NumberRule kEvery{.min = 1, .max = STACK_EVERY_MAX};
+
+std::string period_problem(std::string_view text) {
+  const auto period = parse_sample_period(text);
+  return period ? "" : period.error().message;
+}
+
+constexpr TextRule kPeriodText{.pattern =
+                                   "^([1-9][0-9]{2,6}us|10000000us|[1-9][0-9]{0,3}ms|10000ms|"
+                                   "[1-9]s|10s|[1-9][0-9]{5,9} cycles)$",
+                               .not_pattern = {},
+                               .max_bytes = SIZE_MAX,
+                               .problem_of = period_problem};
 
 void read_events(const std::vector<ConfigNode>& elements, std::vector<std::string>& events) {
   events.clear();
@@ -39,6 +51,18 @@ void read_every(const ConfigNode& node, std::map<std::string, uint32_t>& every) 
 }
 
 }  // namespace
+
+void describe_sampling(ConfigSection& sampling, SamplingConfig& config) {
+  std::string period = text_of(config.period);
+  sampling.text({"period",
+                 "Of each CPU: a time of its clock, from 100us to 10s, or a number of cycles in "
+                 "which it runs, from 100000 cycles, where the machine counts them."},
+                kPeriodText, period);
+  if (const auto parsed = parse_sample_period(period)) config.period = *parsed;
+  sampling.flag({"kernel", "Stacks of the kernel."}, config.kernel);
+  sampling.flag({"user", "Stacks of processes, as far as their code has frame pointers."},
+                config.user);
+}
 
 void describe_stacks(ConfigSection& stacks, StacksConfig& config) {
   const std::vector<std::string> names = StackPrograms::supported();

@@ -114,16 +114,18 @@ Result<> check_known(const Schema& schema, const std::string& name) {
               printable(name));
 }
 
-// Clients that may only read cannot select strings of system calls, see may_record(). Patterns
-// leave them out.
-Result<> check_strings(const StreamRequest& request, ChosenEvents& chosen) {
-  std::erase_if(chosen.events, has_strings);
-  for (const std::string& name : request.events)
-    if (has_strings(name) || name == "strings")
+// Clients that may only read cannot select what has data of others, see may_record(). Patterns
+// leave it out.
+Result<> check_selectable(const StreamRequest& request, ChosenEvents& chosen) {
+  std::erase_if(chosen.events, is_for_administrators);
+  for (const std::string& name : request.events) {
+    const bool samples = name == kSampleEvent || name == "sampling";
+    if (samples || has_strings(name) || name == "strings")
       return fail(ExitCode::no_permission,
-                  "'{}' has strings of all users' processes: only administrators may select it; a "
+                  "'{}' has {} of all users' processes: only administrators may select it; a "
                   "session that selects no events and no tasks has those that the recorder records",
-                  printable(name));
+                  printable(name), samples ? "stacks" : "strings");
+  }
   return {};
 }
 
@@ -153,7 +155,7 @@ Result<> choose_events(const TracerParts& tracer, StreamRequest& request) {
     if (auto found = tracer.resolver.choose(name, true, chosen); !found) return found;
   }
   if (request.peer.role != Role::admin)
-    if (auto checked = check_strings(request, chosen); !checked) return checked;
+    if (auto checked = check_selectable(request, chosen); !checked) return checked;
   request.session.events = EventSet(chosen.events.begin(), chosen.events.end());
   return {};
 }

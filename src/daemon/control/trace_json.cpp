@@ -75,6 +75,16 @@ json stacks_json(const StackStatus& stacks) {
   return {{"bytes", stacks.bytes}, {"depth", stacks.depth}, {"kernel_depth", stacks.kernel_depth}};
 }
 
+json sampling_json(const std::optional<SamplingStatus>& sampling) {
+  if (!sampling) return {{"enabled", false}};
+  json out = sampling->config;
+  out["enabled"] = true;
+  out["samples"] = sampling->samples;
+  out["missing"] = sampling->missing;
+  out["max_rate"] = sampling->max_rate == 0 ? json() : json(sampling->max_rate);
+  return out;
+}
+
 json filter_status_json(const TracerParts& tracer) {
   const FilterSettings current = filter_of(tracer.sessions, tracer.sessions.recorder());
   json filter = filter_to_json(current);
@@ -148,6 +158,7 @@ json status_json(const TracerParts& tracer) {
           {"sessions", sessions_json(status.sessions)},
           {"flight", flight_json(status.flight)},
           {"stacks", stacks_json(status.stacks)},
+          {"sampling", sampling_json(status.sampling)},
           {"catchers", catchers_json(tracer)},
           {"persistent", tracer.persistent},
           {"replaced", replaced_json(tracer.replaced)},

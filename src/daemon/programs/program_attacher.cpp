@@ -15,18 +15,21 @@ void ProgramAttacher::work_in(EventLoop& loop) {
 }
 
 void ProgramAttacher::start(const std::vector<ProgramNeed>& needs) {
-  std::deque<Change> attach, detach;
+  std::deque<Change> attach, attach_last, detach;
   for (const ProgramNeed& need : needs) {
     const bool needed = is_needed(need);
     if (needed == kernel_.attached(need.program)) continue;
     const Change change{need.program, needed};
     if (needed && need.first)
       attach.push_front(change);
+    else if (need.last)
+      needed ? attach_last.push_back(change) : detach.push_front(change);
     else
       (needed ? attach : detach).push_back(change);
   }
   to_change_ = std::move(detach);
   std::ranges::move(attach, std::back_inserter(to_change_));
+  std::ranges::move(attach_last, std::back_inserter(to_change_));
   work_.start([this] { return change_next(); }, [this] { finish(); });
 }
 

@@ -37,6 +37,7 @@ struct ProgramNeed {
   Program program;
   bool needed = false;
   bool first = false;  // attached before the others
+  bool last = false;   // attached after the others, and detached before them
 };
 
 // Changes what is attached to what is needed, one program at a time, between the turns of the loop.

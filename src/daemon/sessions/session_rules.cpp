@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernel/stacks/stack_programs.h"
+
 namespace ktraced {
 
 const EventSet& events_of(const SessionSet& sessions, const Session& session) {
@@ -69,9 +71,13 @@ bool has_strings(const std::string& event) {
   return event == "sys_enter_string" || event == "sys_exit_string";
 }
 
+bool is_for_administrators(const std::string& event) {
+  return has_strings(event) || event == kSampleEvent;
+}
+
 bool may_record(const Session& session, const std::string& event) {
   if (session.owner.own_only && event.contains(':')) return false;
-  return !has_strings(event) || !session.owner.only_reads || follows_recorder(session);
+  return !is_for_administrators(event) || !session.owner.only_reads || follows_recorder(session);
 }
 
 uint32_t recording(const SessionSet& sessions, const std::string& event) {

@@ -31,7 +31,10 @@ namespace ktraced {
 // True for the events of the group "strings": strings of system calls are data of other users'
 // processes.
 [[nodiscard]] bool has_strings(const std::string& event);
-// A session of a client that may only read has strings as the recorder records them, or not at all.
+// True for events that only administrators select: strings, and samples, which have stacks of other
+// users' processes.
+[[nodiscard]] bool is_for_administrators(const std::string& event);
+// A session of a client that may only read has those as the recorder records them, or not at all.
 // One that sees events of its own processes only has no dynamic events: these may be about others.
 [[nodiscard]] bool may_record(const Session& session, const std::string& event);
 // The sessions that record this event now, by bits.

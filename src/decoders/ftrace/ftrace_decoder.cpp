@@ -151,6 +151,7 @@ std::string_view FtraceDecoder::name_of(const Field& field, const std::optional<
     case Meaning::signo:
     case Meaning::sig_code:
     case Meaning::sig_result:
+    case Meaning::sample_mode:
     case Meaning::errno_nr:
     case Meaning::clone_flags:
     case Meaning::sa_flags:

@@ -41,6 +41,8 @@ std::string_view FieldText::of(const Field& field, const std::optional<Field>& c
       return signal_code_name(context_value(), number);
     case Meaning::sig_result:
       return signal_result_name(number);
+    case Meaning::sample_mode:
+      return sample_mode_name(static_cast<uint32_t>(value));
     case Meaning::errno_nr:
       return errno_name(number);
     default:

@@ -102,8 +102,7 @@ Result<BpfObject> BpfObject::load_once(const Schema& schema, const KernelFeature
   return self;
 }
 
-Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
-                                                  const KernelFeatures& features,
+Result<std::optional<BpfObject>> BpfObject::adopt(const KernelFeatures& features,
                                                   const BpfSizes& sizes, Pins pins) {
   if (auto whole = pins.check(); !whole) return propagate(whole);
   if (!pins.get(Pins::Kind::map, Pins::kControlMap)) return std::nullopt;
@@ -131,8 +130,6 @@ Result<std::optional<BpfObject>> BpfObject::adopt(const Schema& schema,
   }
   self.unavailable_ = features.unavailable;
   constexpr const char* kRefused = "the kernel refused its program when it was loaded";
-  for (const Event& event : schema.events())
-    if (!self.programs_.contains(event.name)) self.unavailable_.emplace(event.name, kRefused);
   for (const auto& [name, tracepoint] : names->programs)
     if (!self.programs_.contains(name)) self.unavailable_.emplace(name, kRefused);
   if (self.programs_.contains(kArenaPrograms.front()))

@@ -62,8 +62,7 @@ class BpfObject {
   // Adopts the pinned objects of an earlier daemon, including attachments; returns nothing if they
   // are missing or incomplete. Loads nothing. Fails as Pins::damaged() if a pin is another object
   // than the one that a daemon of this build and these sizes pins there.
-  static Result<std::optional<BpfObject>> adopt(const Schema& schema,
-                                                const KernelFeatures& features,
+  static Result<std::optional<BpfObject>> adopt(const KernelFeatures& features,
                                                 const BpfSizes& sizes, Pins pins);
   // Loads every program whose hook this kernel has. A program the kernel refuses
   // is left out and listed in unavailable(). Fails with ExitCode::no_permission

@@ -253,6 +253,7 @@ KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
     found.unknown["stacks of the kernel"] =
         "this kernel can preempt programs, and has no bpf_preempt_disable() for them";
   for (const Event& event : schema.events()) {
+    if (event.id == EVENT_cpu_sample) continue;  // it has perf events
     const std::string_view tracepoint = tracepoint_of_event(event.name);
     if (tracepoint_type(btf, tracepoint) < 0) {
       found.unavailable[event.name] = fmt::format("this kernel has no tracepoint {}", tracepoint);

@@ -151,7 +151,7 @@ Result<AcquiredObject> acquire_object(const Schema& schema, const KernelFeatures
   const BpfSizes left = sizes_left(**root, programs, sizes);
   auto pins = open_pins(left);
   if (!pins) return unpinned(pins.error());
-  auto adopted = BpfObject::adopt(schema, features, left, *pins);
+  auto adopted = BpfObject::adopt(features, left, *pins);
   if (!adopted) return propagate(adopted);
   if (!*adopted || left != sizes)
     if (auto checked = may_load(); !checked) {  // the history of other sizes stays

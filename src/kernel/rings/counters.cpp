@@ -61,6 +61,12 @@ uint64_t Counters::names_dropped() const {
   return sum;
 }
 
+uint64_t Counters::samples_missing() const {
+  uint64_t sum = 0;
+  for (uint32_t cpu = 0; cpu < cpus_; ++cpu) sum += load(state(cpu).samples_missing);
+  return sum;
+}
+
 std::vector<Lost> Counters::flight_drops(uint32_t cpu) const {
   std::vector<Lost> lost;
   for (uint32_t event = 0; event < EVENT_ID_MAX; ++event) {

@@ -41,6 +41,8 @@ class Counters {
 
   [[nodiscard]] uint64_t dropped_total(uint32_t session, uint32_t cpu) const;
   [[nodiscard]] uint64_t names_dropped() const;
+  // Periods in which no sample was taken, between two samples; sum of all CPUs.
+  [[nodiscard]] uint64_t samples_missing() const;
   // Hits of one CPU, by event, for which the flight recorder had no ring and that no snapshot has
   // reported yet.
   [[nodiscard]] std::vector<Lost> flight_drops(uint32_t cpu) const;

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <ranges>
 #include <string_view>
@@ -38,7 +39,7 @@ Fd duplicate_fd(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 StackPrograms::StackPrograms(const BpfObject& object, const Schema& schema,
                              LedgerCounts& retired_misses)
-    : object_(object), retired_misses_(retired_misses) {
+    : object_(object), retired_misses_(retired_misses), samplers_(object) {
   const auto programs = built_in();
   for (const Event& event : schema.events())
     if (programs && programs->contains(event.name))
@@ -59,6 +60,7 @@ std::vector<std::string> StackPrograms::supported() {
   static const std::vector<std::string> kSupported = [] {
     std::set<std::string> events = built_in().value_or(std::set<std::string>());
     events.erase(kOfWokenThread);
+    events.erase(kSampleEvent);
     return std::vector<std::string>(events.begin(), events.end());
   }();
   return kSupported;
@@ -70,6 +72,9 @@ std::optional<std::string> StackPrograms::why_not(const std::string& event) {
         "'{}' has no stack that says anything: it is recorded where the thread will run, often in "
         "an interrupt; 'sched_waking' has the stack of who wakes it",
         event);
+  if (event == kSampleEvent)
+    return fmt::format("'{}' always has stacks: sampling.kernel and sampling.user choose which",
+                       event);
   const std::vector<std::string> events = supported();
   if (std::ranges::find(events, event) != events.end()) return std::nullopt;
   const std::string near = suggestion(event, events);
@@ -103,7 +108,8 @@ void StackPrograms::adopt() {
               .program = pins.get(Pins::Kind::program, stacked_program(event)),
               .link = pins.get(Pins::Kind::link, stacked_program(event))};
     if (!hook.program && !hook.link) continue;
-    const bool complete = hook.program && hook.link && map_;
+    const bool sampled = event == kSampleEvent;
+    const bool complete = hook.program && (hook.link || sampled) && map_;
     {
       std::lock_guard lock(mutex_);
       hooks_[event] = std::move(hook);
@@ -143,7 +149,8 @@ Result<> StackPrograms::pin(const std::string& event, const Hook& hook) const {
   if (!pins.get(Pins::Kind::map, kStackMap))
     pinned = pins.pin(Pins::Kind::map, kStackMap, map_.get());
   if (pinned) pinned = pins.pin(Pins::Kind::program, stacked_program(event), hook.program.get());
-  if (pinned) pinned = pins.pin(Pins::Kind::link, stacked_program(event), hook.link.get());
+  if (pinned && hook.link)
+    pinned = pins.pin(Pins::Kind::link, stacked_program(event), hook.link.get());
   if (!pinned) unpin(event);
   return pinned;
 }
@@ -159,6 +166,14 @@ void StackPrograms::free_map() {
   if (object_.pins() != nullptr) object_.pins()->unpin(Pins::Kind::map, kStackMap);
 }
 
+Result<> StackPrograms::connect(const std::string& event, Hook& hook) {
+  if (event == kSampleEvent) return samplers_.start(hook.program.get());
+  hook.link = attach_raw_tracepoint(hook.program.get(), event);
+  if (hook.link) return {};
+  return fail(ExitCode::unavailable, "cannot attach '{}' with stacks: {}", event,
+              errno_text(errno));
+}
+
 Result<> StackPrograms::attach(const std::string& event) {
   if (hooks_.contains(event)) return {};
   const auto place = places_.find(event);
@@ -168,14 +183,10 @@ Result<> StackPrograms::attach(const std::string& event) {
   auto program = load(event);
   if (!program) return propagate(program);
   Hook hook{.place = place->second, .program = std::move(*program), .link = {}};
-  hook.link = attach_raw_tracepoint(hook.program.get(), event);
-  const int error = errno;
-  Result<> attached;
-  if (!hook.link)
-    attached =
-        fail(ExitCode::unavailable, "cannot attach '{}' with stacks: {}", event, errno_text(error));
+  auto attached = connect(event, hook);
   if (attached) attached = pin(event, hook);
   if (!attached) {
+    if (event == kSampleEvent) samplers_.stop();
     if (hooks_.empty()) free_map();
     return attached;
   }
@@ -187,6 +198,7 @@ Result<> StackPrograms::attach(const std::string& event) {
 void StackPrograms::detach(const std::string& event) {
   const auto found = hooks_.find(event);
   if (found == hooks_.end()) return;
+  if (event == kSampleEvent) samplers_.stop();
   {
     std::lock_guard lock(mutex_);
     const Hook& hook = found->second;
@@ -196,6 +208,27 @@ void StackPrograms::detach(const std::string& event) {
     hooks_.erase(found);
   }
   if (hooks_.empty()) free_map();
+}
+
+// What an earlier daemon has left goes on until the period is known.
+void StackPrograms::set_period(const SamplePeriod& period) {
+  if (!std::exchange(unset_, false) && period == samplers_.period()) return;
+  samplers_.set_period(period);
+  const bool sampled = hooks_.contains(kSampleEvent);
+  if (sampled) samplers_.stop();
+  std::atomic_ref(object_.control().sampling.period)
+      .store(period.of == SamplePeriod::Of::time ? period.number : 0);
+  if (sampled) renew_samplers();
+}
+
+bool StackPrograms::renew_samplers() {
+  const auto found = hooks_.find(kSampleEvent);
+  if (found == hooks_.end()) return false;
+  if (auto started = samplers_.start(found->second.program.get()); !started) {
+    spdlog::error("{}", started.error().message);
+    detach(kSampleEvent);
+  }
+  return true;
 }
 
 void StackPrograms::detach_all() {

@@ -16,6 +16,7 @@
 #include "kernel/pins/ledger.h"
 #include "kernel/programs/bpf_object.h"
 #include "kernel/programs/detaching_links.h"
+#include "kernel/stacks/samplers.h"
 #include "schema/schema.h"
 
 namespace ktraced {
@@ -25,6 +26,9 @@ namespace ktraced {
 [[nodiscard]] constexpr uint16_t stack_place(uint16_t event) {
   return event < STACK_EVENTS ? static_cast<uint16_t>(STACK_PLACES + event) : uint16_t{0};
 }
+
+// The event that has no other program: it is always recorded with stacks, of Samplers.
+inline constexpr const char* kSampleEvent = "cpu_sample";
 
 // Loads and attaches the programs of bpf/stack.bpf.c. Each records its event with stacks for the
 // sessions that the word at stack_place() names, while the first program of the event records it
@@ -39,12 +43,13 @@ class StackPrograms {
   // The events that have a program in the built-in object, whether the kernel accepts it or not.
   [[nodiscard]] static Result<std::set<std::string>> built_in();
 
-  // The events that can have stacks, by name, and why another one cannot: a sentence without its
-  // end. Nothing: it can.
+  // The events whose stacks can be asked for, by name, and why those of another one cannot: a
+  // sentence without its end. Nothing: they can.
   [[nodiscard]] static std::vector<std::string> supported();
   [[nodiscard]] static std::optional<std::string> why_not(const std::string& event);
 
-  // Attaching twice is no error. Fails with ExitCode::unavailable.
+  // Attaching twice is no error. Fails with ExitCode::unavailable, and of kSampleEvent also as
+  // Samplers::start().
   Result<> attach(const std::string& event);
   void detach(const std::string& event);
   void detach_all();
@@ -53,6 +58,12 @@ class StackPrograms {
   [[nodiscard]] std::vector<std::string> attached() const;
   // Is it detached but may still run? attach() waits until it does not.
   [[nodiscard]] bool detaching(const std::string& event) { return !detaching_.gone(event); }
+
+  // Samples are taken with this period from now on.
+  void set_period(const SamplePeriod& period);
+  // CPUs have come or gone: all that are online are sampled. False: none was sampled.
+  bool renew_samplers();
+  [[nodiscard]] const Samplers& samplers() const { return samplers_; }
 
   // Hits at a stack_place() that the kernel missed here; of other numbers 0. Thread-safe.
   [[nodiscard]] uint64_t missed(uint16_t place) const;
@@ -74,9 +85,10 @@ class StackPrograms {
   struct Hook {
     uint16_t place = 0;
     Fd program;
-    Fd link;
+    Fd link;  // of kSampleEvent the samplers have links
   };
   void adopt();
+  Result<> connect(const std::string& event, Hook& hook);
   Result<Fd> load(const std::string& event);
   Result<> pin(const std::string& event, const Hook& hook) const;
   void unpin(const std::string& event) const;
@@ -89,6 +101,8 @@ class StackPrograms {
   std::map<std::string, Hook> hooks_;  // by event; changed with mutex_ held
   LedgerCounts& retired_misses_;       // guarded by mutex_
   DetachingLinks detaching_;
+  Samplers samplers_;
+  bool unset_ = true;  // no period was set: an earlier daemon may have started the samplers
 };
 
 }  // namespace ktraced

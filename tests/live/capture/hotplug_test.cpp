@@ -92,6 +92,37 @@ TEST(Hotplug, KeepsTheHistoryOfACpuThatGoesOffline) {
   EXPECT_TRUE(numbers_in(second["path"].get<std::string>(), before).empty());
 }
 
+// The kernel takes the perf events of a CPU that goes away.
+TEST(Hotplug, SamplesACpuThatComesBack) {
+  Cpu cpu(1);
+  cpu.set_online(true);
+  Daemon daemon(json{{"sampling", {{"period", "1ms"}}},
+                     {"flight", {{"enabled", true}, {"buffer_kb", 4096}}}});
+  const auto sampled = [&] {
+    const json cpus = daemon.call("status")["sampling"]["cpus"];
+    return std::ranges::find(cpus, json(1)) != cpus.end();
+  };
+  const auto samples_of_cpu_1 = [&](const std::string& name) {
+    uint64_t samples = 0;
+    if (cpu.online()) calls_on_cpu_1(100'000);  // some idle virtual CPUs have no samples
+    const json taken = daemon.call("snapshot.take", {{"name", name}});
+    for_each_packet(taken["path"].get<std::string>(), [&](const PacketView& packet) {
+      if (packet.header().cpu_id != 1) return;
+      packet.for_each_record(
+          [&](const RecordView& record) { samples += record.id() == EVENT_cpu_sample ? 1 : 0; });
+    });
+    return samples;
+  };
+  EXPECT_TRUE(sampled());
+  cpu.set_online(false);
+  ASSERT_TRUE(eventually([&] { return !sampled(); })) << daemon.log();
+  samples_of_cpu_1("before");
+  cpu.set_online(true);
+  ASSERT_TRUE(eventually(sampled)) << daemon.log();
+  int snapshot = 0;
+  EXPECT_TRUE(eventually([&] { return samples_of_cpu_1(fmt::format("back-{}", snapshot++)) > 0; }));
+}
+
 TEST(Hotplug, LosesAndRepeatsNothingWhileTracing) {
   Cpu cpu(1);
   cpu.set_online(true);

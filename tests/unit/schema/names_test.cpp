@@ -128,6 +128,16 @@ TEST(TaskState, HasTheLettersOfFtrace) {
   EXPECT_EQ(task_state_letters(0x121), "S|Z+");
 }
 
+TEST(SampleModes, HaveNames) {
+  EXPECT_EQ(sample_mode_name(SAMPLE_USER), "user");
+  EXPECT_EQ(sample_mode_name(SAMPLE_KERNEL), "kernel");
+  EXPECT_EQ(sample_mode_name(SAMPLE_KERNEL_THREAD), "kernel_thread");
+  EXPECT_EQ(sample_mode_name(SAMPLE_IDLE), "idle");
+  EXPECT_EQ(sample_mode_name(SAMPLE_GUEST), "guest");
+  EXPECT_EQ(sample_mode_name(0), "");
+  EXPECT_EQ(sample_mode_name(UINT32_MAX), "");
+}
+
 TEST(Contexts, HaveTheNamesAndFlagsOfTheKernelsTracer) {
   const auto text = [](record_context context) {
     return fmt::format("{} {:#x} {}", context_name(context), context_flags(context),

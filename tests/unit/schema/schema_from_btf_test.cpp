@@ -123,6 +123,7 @@ TEST_F(BuiltSchema, HasAMeaningForEveryTypedef) {
   EXPECT_EQ(field_of(schema_.find("sched_switch"), "prev_state")->meaning, Meaning::task_state);
   EXPECT_EQ(field_of(schema_.find("signal_generate"), "result")->meaning, Meaning::sig_result);
   EXPECT_EQ(field_of(schema_.find("sys_exit"), "ret")->meaning, Meaning::syscall_ret);
+  EXPECT_EQ(field_of(schema_.find("cpu_sample"), "mode")->meaning, Meaning::sample_mode);
   EXPECT_TRUE(field_of(schema_.find("sys_exit"), "ret")->is_signed);
   for (const Event& event : schema_.events()) {
     for (const Field& field : event.fields) {

@@ -31,7 +31,6 @@ inline TraceSpec stacked_trace() {
                   {0xffffffff81000051, "hrtimer_wakeup+0x1/0x2"}},
       .begin_ns = kSecond,
       .end_ns = 2 * kSecond};
-  spec.schema.add(*schema_with_samples().find(kSampleId));
   spec.schema.stacks = true;
   const auto at = [](uint64_t ms) { return kSecond + ms * kMillisecond; };
   const Bytes sleep = stack_record_of(

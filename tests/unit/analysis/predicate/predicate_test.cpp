@@ -125,6 +125,15 @@ TEST_F(PredicateTest, KnowsCodesOfSignals) {
   EXPECT_FALSE(matches("code_name ~ 'SEGV_*'", signal(17, 1)));
 }
 
+TEST_F(PredicateTest, KnowsWhatCpusDid) {
+  const auto sample = [](u32 mode) {
+    return make_record(EVENT_cpu_sample, 10, 100, rec_cpu_sample{.mode = mode, .periods = 1});
+  };
+  EXPECT_TRUE(matches("mode == kernel_thread", sample(SAMPLE_KERNEL_THREAD)));
+  EXPECT_TRUE(matches("mode in (idle, guest)", sample(SAMPLE_GUEST)));
+  EXPECT_FALSE(matches("mode == user", sample(SAMPLE_KERNEL)));
+}
+
 TEST_F(PredicateTest, KnowsHowTasksEnd) {
   const auto end = [](s32 code) {
     return make_record(EVENT_sched_process_exit, 10, 100,

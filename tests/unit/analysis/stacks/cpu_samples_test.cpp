@@ -7,6 +7,7 @@
 #include "analysis/stacks/stack_names.h"
 #include "unit/support/packets.h"
 #include "unit/support/samples.h"
+#include "unit/support/schema.h"
 
 namespace ktraced::test {
 namespace {
@@ -25,7 +26,7 @@ class CpuSamples : public ::testing::Test {
   void learn(const Bytes& record) { names_.apply(RecordView(record.data())); }
   void start(StacksBy by) {
     analysis_.emplace(by);
-    analysis_->add_source(schema_with_samples(), names_);
+    analysis_->add_source(built_schema(), names_);
   }
   void sample(uint64_t ts, uint32_t tid, uint32_t mode, uint32_t cpu = 0) {
     const Bytes record = with_stacks(sample_of(ts, tid, mode), kStacks);
@@ -89,7 +90,7 @@ TEST_F(CpuSamples, CallsIdleGuestAndKernelThreadsThat) {
 
 TEST_F(CpuSamples, CountsLostSamplesOnly) {
   start(StacksBy::process);
-  analysis_->on_loss({.ts = 1, .cpu = 0, .event_id = kSampleId, .count = 4});
+  analysis_->on_loss({.ts = 1, .cpu = 0, .event_id = EVENT_cpu_sample, .count = 4});
   analysis_->on_loss({.ts = 1, .cpu = 0, .event_id = EVENT_kfree, .count = 8});
   EXPECT_EQ(analysis_->lost(), 4U);
 }

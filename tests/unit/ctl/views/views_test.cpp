@@ -91,6 +91,20 @@ TEST(StatusView, ReportsWhatIsUnknownOnThisKernel) {
                        "not available: NUMA nodes of memory (/proc/zoneinfo has no zones)\n"));
 }
 
+TEST(StatusView, ShowsSamples) {
+  json status = kStatus;
+  status["sampling"] = {{"enabled", false}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)), Not(HasSubstr("sampling")));
+  status["sampling"] = {{"enabled", true},  {"period", "10ms"}, {"cpus", {0, 1}},
+                        {"samples", 12345}, {"missing", 0},     {"max_rate", 100000}};
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr("\nsampling: each 10ms on 2 CPUs, 12,345 samples, none missing\n"));
+  status["sampling"]["missing"] = 17;
+  EXPECT_THAT(status_view(status, {}, Colours(false)),
+              HasSubstr(", 17 missing (idle CPUs pause; kernel.perf_event_max_sample_rate is "
+                        "100,000)\n"));
+}
+
 TEST(StatusView, SaysThatStacksHaveFewerFramesThanAskedFor) {
   json status = kStatus;
   status["stacks"] = {{"bytes", 160'000}, {"depth", 64}, {"kernel_depth", 64}};

@@ -21,6 +21,7 @@ TEXT_VALUES = json.loads((CASES.parent / "text_values.json").read_text())
 TEXT_KEYS = {  # as in config_text_test.cpp
     "directory": [("flight", "directory"), ("stream", "output", "directory"), ("bpffs",)],
     "socket": [("control", "socket")],
+    "period": [("sampling", "period")],
     "metrics": [("metrics", "listen")],
     "comm": [("filter", "comm", 0), ("filter", "exclude", "comm", 0)],
     "cgroup": [("filter", "cgroup", 0), ("filter", "exclude", "cgroup", 0)],
@@ -65,6 +66,7 @@ class ConfigSchemaTest(unittest.TestCase):
             "$schema": "x",
             "events": {"sched": ["sched_switch"], "kmem": False, "syscalls": {"only": ["openat"]},
                        "tracepoints": ["block:*", "irq:irq_handler_entry", "net"]},
+            "sampling": {"period": "997us", "kernel": False, "user": True},
             "filter": {"pid": [1], "uid": [0, "root"], "comm": ["sshd", "nginx*", "fifteen_bytes_x*"],
                        "follow": [4194304], "cgroup": ["/a..b", "c"], "exclude": {"uid": [4294967294, "daemon"]}},
             "stream": {"buffer_kb": 64, "max_latency_ms": 10000,

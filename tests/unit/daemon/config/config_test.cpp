@@ -19,9 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 const fs::path kSource = KTRACED_SOURCE_DIR;
@@ -87,6 +90,24 @@ TEST_F(ConfigTest, ReadsWhichEventsHaveStacks) {
                                   .depth = 120,
                                   .every = {{"kmalloc", 64}}}));
   EXPECT_THAT(bad(R"({"stacks":{"depth":1000}})"), HasSubstr("must be from 1 to 120, not 1000"));
+}
+
+// The section alone is enough, and takes nothing from what is recorded without it.
+TEST_F(ConfigTest, SamplesAreOnWithTheirSection) {
+  EXPECT_FALSE(good("{}").sampling);
+  EXPECT_THAT(good("{}").events.names, Not(Contains("cpu_sample")));
+  const Config sampled = good(R"({"sampling":{}})");
+  EXPECT_EQ(sampled.sampling, SamplingConfig{});
+  EXPECT_THAT(sampled.events.names, Contains("cpu_sample"));
+  EXPECT_EQ(sampled.events.names.size(), good("{}").events.names.size() + 1);
+  const Config chosen =
+      good(R"({"sampling":{"period":"250us","user":false},"events":{"kmem":["kfree"]}})");
+  EXPECT_EQ(chosen.sampling, (SamplingConfig{.period = {.number = 250'000}, .user = false}));
+  EXPECT_THAT(chosen.events.names, ElementsAre("kfree", "cpu_sample"));
+  EXPECT_THAT(good(R"({"sampling":{},"events":{"sampling":false}})").events.names, IsEmpty());
+  EXPECT_THAT(good(R"({"events":{"sampling":true}})").events.names, ElementsAre("cpu_sample"));
+  EXPECT_EQ(good(R"({"sampling":{"period":"3000000 cycles"}})").sampling->period,
+            (SamplePeriod{.of = SamplePeriod::Of::cycles, .number = 3'000'000}));
 }
 
 TEST_F(ConfigTest, TracepointGroupMeansAllItsTracepoints) {

@@ -23,6 +23,7 @@ const std::map<std::string, std::vector<const char*>> kTextPlaces{
      {R"({"flight":{"directory":@}})", R"({"stream":{"output":{"directory":@}}})",
       R"({"bpffs":@})"}},
     {"socket", {R"({"control":{"socket":@}})"}},
+    {"period", {R"({"sampling":{"period":@}})"}},
     {"metrics", {R"({"metrics":{"listen":@}})"}},
     {"comm", {R"({"filter":{"comm":[@]}})", R"({"filter":{"exclude":{"comm":[@]}}})"}},
     {"cgroup", {R"({"filter":{"cgroup":[@]}})", R"({"filter":{"exclude":{"cgroup":[@]}}})"}},

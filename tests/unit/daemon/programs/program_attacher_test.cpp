@@ -74,6 +74,17 @@ TEST_F(ProgramAttacherTest, DetachesFirstThenAttachesThoseThatOthersNeed) {
   EXPECT_FALSE(attacher_.running());
 }
 
+// What interrupts everything else is there for as short a time as possible.
+TEST_F(ProgramAttacherTest, AttachesTheLastOneLastAndDetachesItFirst) {
+  ProgramNeed samples = need("samples");
+  samples.last = true;
+  attacher_.start({samples, need("a"), need("b", true, true)});
+  EXPECT_EQ(log_, "+b+a+samples");
+  samples.needed = false;
+  attacher_.start({need("a", false), samples, need("b")});
+  EXPECT_EQ(log_, "+b+a+samples-samples-a");
+}
+
 TEST_F(ProgramAttacherTest, RecordsAFailureAndAttachesTheOthers) {
   errors_ = {{"a", "no memory"}};
   attacher_.start({need("a"), need("b")});

@@ -154,6 +154,7 @@ TEST_F(SessionSetTest, GivesStringsToReadersOnlyAsTheRecorderRecordsThem) {
   EXPECT_TRUE(may_record(reader, "sys_enter_string"));
   reader.own_filter = OwnFilter::of({});
   EXPECT_FALSE(may_record(reader, "sys_enter_string"));
+  EXPECT_FALSE(may_record(reader, "cpu_sample"));
   EXPECT_TRUE(may_record(reader, "sys_enter"));
   reader.own_filter = {};
   reader.own_events = EventSet{"sys_exit_string"};

@@ -203,6 +203,12 @@ TEST(Features, LetCatchersLeaveNotesWhereProgramsArePreemptible) {
   EXPECT_EQ(features_from_btf(btf.get(), all_events()).flags.running_readable, 0);
 }
 
+TEST(Features, ExpectNoTracepointOfSamples) {
+  Schema schema;
+  schema.add({.id = EVENT_cpu_sample, .name = "cpu_sample"});
+  EXPECT_TRUE(features_from_btf(common().get(), schema).unavailable.empty());
+}
+
 TEST(Features, ReportMissingTracepoints) {
   SmallBtf btf;
   btf.tracepoint("kfree", {"ulong", "void*"});

@@ -19,11 +19,12 @@ using testing::Optional;
 TEST(StackPrograms, AreThereForTheseEvents) {
   const auto events = StackPrograms::built_in();
   ASSERT_TRUE(events) << events.error().message;
-  EXPECT_THAT(*events, IsSupersetOf(std::set<std::string>{
-                           "sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new",
-                           "sched_migrate_task", "kmalloc", "kfree", "kmem_cache_alloc",
-                           "kmem_cache_free", "mm_page_alloc", "mm_page_free", "signal_generate",
-                           "signal_deliver", "mark_victim", "sys_enter", "sys_exit"}));
+  EXPECT_THAT(*events,
+              IsSupersetOf(std::set<std::string>{
+                  "sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new",
+                  "sched_migrate_task", "kmalloc", "kfree", "kmem_cache_alloc", "kmem_cache_free",
+                  "mm_page_alloc", "mm_page_free", "signal_generate", "signal_deliver",
+                  "mark_victim", "sys_enter", "sys_exit", "cpu_sample"}));
 }
 
 TEST(StackPrograms, AreSupportedWhereAStackSaysSomething) {
@@ -31,6 +32,8 @@ TEST(StackPrograms, AreSupportedWhereAStackSaysSomething) {
   EXPECT_THAT(StackPrograms::supported(), Not(Contains("sched_wakeup")));
   EXPECT_THAT(StackPrograms::why_not("sched_wakeup"), Optional(HasSubstr("'sched_waking' has")));
   EXPECT_THAT(StackPrograms::why_not("kmaloc"), Optional(HasSubstr("did you mean 'kmalloc'?")));
+  EXPECT_THAT(StackPrograms::supported(), Not(Contains(kSampleEvent)));
+  EXPECT_THAT(StackPrograms::why_not(kSampleEvent), Optional(HasSubstr("always has stacks")));
   EXPECT_THAT(StackPrograms::why_not("task_rename"), Optional(HasSubstr("there are kfree, ")));
 }
 
