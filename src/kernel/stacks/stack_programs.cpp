@@ -76,6 +76,9 @@ std::optional<std::string> StackPrograms::why_not(const std::string& event) {
     return fmt::format("'{}' always has stacks: sampling.kernel and sampling.user choose which",
                        event);
   const std::vector<std::string> events = supported();
+  if (event.contains(':'))
+    return fmt::format("'{}' can have no stacks, as a tracepoint or a probe: only {} can have them",
+                       printable(event), fmt::join(events, ", "));
   if (std::ranges::find(events, event) != events.end()) return std::nullopt;
   const std::string near = suggestion(event, events);
   return fmt::format("'{}' is no event that can have stacks{}", printable(event),

@@ -34,6 +34,7 @@ TEST(StackPrograms, AreSupportedWhereAStackSaysSomething) {
   EXPECT_THAT(StackPrograms::why_not("kmaloc"), Optional(HasSubstr("did you mean 'kmalloc'?")));
   EXPECT_THAT(StackPrograms::supported(), Not(Contains(kSampleEvent)));
   EXPECT_THAT(StackPrograms::why_not(kSampleEvent), Optional(HasSubstr("always has stacks")));
+  EXPECT_THAT(StackPrograms::why_not("kprobes:open"), Optional(HasSubstr("or a probe: only kf")));
   EXPECT_THAT(StackPrograms::why_not("task_rename"), Optional(HasSubstr("there are kfree, ")));
 }
 
