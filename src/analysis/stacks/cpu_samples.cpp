@@ -2,23 +2,16 @@
 #include "analysis/stacks/cpu_samples.h"
 
 #include "analysis/coverage/event_fields.h"
+#include "schema/names.h"
 
 namespace ktraced {
-
-static_assert(static_cast<int>(CpuMode::user) == SAMPLE_USER);
-static_assert(static_cast<int>(CpuMode::kernel) == SAMPLE_KERNEL);
-static_assert(static_cast<int>(CpuMode::idle) == SAMPLE_IDLE);
-static_assert(static_cast<int>(CpuMode::guest) == SAMPLE_GUEST);
-static_assert(static_cast<int>(CpuMode::kernel_thread) == SAMPLE_KERNEL_THREAD);
 
 CpuMode cpu_mode_of(uint64_t number) {
   return number < kCpuModes ? static_cast<CpuMode>(number) : CpuMode::unknown;
 }
 
 std::string_view name_of(CpuMode mode) {
-  constexpr std::array<std::string_view, kCpuModes> kNames = {"unknown", "user",  "kernel",
-                                                              "idle",    "guest", "kernel thread"};
-  return kNames[static_cast<size_t>(mode)];
+  return mode == CpuMode::unknown ? "unknown" : sample_mode_name(static_cast<uint32_t>(mode));
 }
 
 void CpuSampleAnalysis::add_source(const Schema& schema, const NameTable& names) {

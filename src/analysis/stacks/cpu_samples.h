@@ -13,13 +13,21 @@
 #include "analysis/analysis.h"
 #include "analysis/coverage/event_table.h"
 #include "analysis/stacks/stack_sums.h"
+#include "bpf/records.h"
 
 namespace ktraced {
 
-// What a CPU did at a sample: enum sample_mode.
-enum class CpuMode : uint8_t { unknown, user, kernel, idle, guest, kernel_thread };
-inline constexpr size_t kCpuModes = 6;
-// "user", "kernel", "idle", "guest", "kernel thread"; "unknown" for a mode of a later version.
+// What a CPU did at a sample.
+enum class CpuMode : uint8_t {
+  unknown,
+  user = SAMPLE_USER,
+  kernel = SAMPLE_KERNEL,
+  idle = SAMPLE_IDLE,
+  guest = SAMPLE_GUEST,
+  kernel_thread = SAMPLE_KERNEL_THREAD,
+};
+inline constexpr size_t kCpuModes = SAMPLE_KERNEL_THREAD + 1;
+// As sample_mode_name(); "unknown" for a mode of a later version.
 [[nodiscard]] std::string_view name_of(CpuMode mode);
 
 // The mode that a sample has as a number.

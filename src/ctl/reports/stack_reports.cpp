@@ -27,19 +27,12 @@ const char* inside_of_sample(uint32_t what) {
   return cpu_mode_of(what) == CpuMode::guest ? "[guest]" : nullptr;
 }
 
-// "kernel thread" as a member.
-std::string mode_key(CpuMode mode) {
-  std::string key(name_of(mode));
-  std::ranges::replace(key, ' ', '_');
-  return key;
-}
-
 // Members of the counts, with their sum.
 json modes_json(const ModeCounts& counts) {
   json out;
   uint64_t all = 0;
   for (size_t mode = 0; mode < kCpuModes; ++mode) {
-    out[mode_key(static_cast<CpuMode>(mode))] = counts[mode];
+    out[std::string(name_of(static_cast<CpuMode>(mode)))] = counts[mode];
     all += counts[mode];
   }
   out["samples"] = all;

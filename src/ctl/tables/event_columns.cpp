@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/coverage/event_fields.h"
 #include "decoders/text/field_text.h"
 #include "schema/annotations.h"
 #include "trace/packet/field_value.h"
@@ -118,8 +117,6 @@ EventAccess access_of(std::span<const EventColumn> columns, const Event& event) 
     FieldAccess& each = access.columns.emplace_back();
     each.value = column.value;
     each.index = column.index;
-    if (column.value == EventValue::sample_mode)
-      each.field = field_named(event, "mode").value_or(Field());
     if (column.field.empty()) continue;
     const auto field = std::ranges::find(event.fields, column.field, &Field::name);
     const auto has = [&] {

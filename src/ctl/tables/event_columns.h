@@ -31,8 +31,6 @@ enum class EventValue : uint8_t {
   // Only the table of all events together has these.
   event,
   args,
-  // Only the table of samples has this.
-  sample_mode,
   // These come from a field of the event.
   number,
   element,  // of an array with few elements

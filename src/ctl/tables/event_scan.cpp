@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "analysis/stacks/cpu_samples.h"
 #include "decoders/text/safe_text.h"
 #include "schema/names.h"
 #include "trace/packet/field_value.h"
@@ -190,8 +189,6 @@ Value EventScan::value(size_t column) {
       return number_or_null(record_.stacks().kernel);
     case EventValue::user_stack:
       return number_or_null(record_.stacks().user);
-    case EventValue::sample_mode:
-      return Value::name(name_of(cpu_mode_of(integer_of(access.field, record_).value_or(0))));
     case EventValue::event:
       return safe(sources_[row_->from.source]->trace.schema().find(record_.id())->name);
     case EventValue::args:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -72,13 +73,16 @@ bool have_stacks(const History& history) {
                              [](const TraceReader& trace) { return trace.schema().stacks; });
 }
 
-// Those of cpu_sample, with the mode by its name.
+// Those of cpu_sample, with the name of the mode alone.
 std::vector<EventColumn> columns_of_samples(std::vector<EventColumn> columns) {
-  std::erase_if(columns, [](const EventColumn& column) { return column.field == "mode"; });
-  columns.push_back({.column = {.name = "mode",
-                                .is_text = true,
-                                .doc = "user, kernel, idle, guest or kernel thread"},
-                     .value = EventValue::sample_mode});
+  const auto is_mode = [](const EventColumn& column) { return column.field == "mode"; };
+  std::erase_if(columns, [&](const EventColumn& column) {
+    return is_mode(column) && column.value == EventValue::number;
+  });
+  for (EventColumn& mode : columns | std::views::filter(is_mode)) {
+    mode.column.name = "mode";
+    mode.column.doc = "user, kernel, idle, guest or kernel_thread; NULL: unknown";
+  }
   return columns;
 }
 

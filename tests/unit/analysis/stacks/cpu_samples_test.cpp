@@ -84,7 +84,7 @@ TEST_F(CpuSamples, CallsIdleGuestAndKernelThreadsThat) {
   ASSERT_EQ(analysis_->sums().owners().size(), 2U) << "an idle CPU is no process";
   EXPECT_FALSE(analysis_->sums().owners()[0].kernel_thread);
   EXPECT_TRUE(analysis_->sums().owners()[1].kernel_thread);
-  EXPECT_EQ(name_of(CpuMode::kernel_thread), "kernel thread");
+  EXPECT_EQ(name_of(CpuMode::kernel_thread), "kernel_thread");
   EXPECT_EQ(name_of(CpuMode::guest), "guest");
 }
 

@@ -42,7 +42,7 @@ TEST_F(StackReport, SaysWhereCpuTimeWent) {
   EXPECT_THAT(out_, HasSubstr("CPUS WERE      SAMPLES   SHARE\n"
                               "user                 1  20.0 %\n"
                               "kernel               2  40.0 %\n"
-                              "kernel thread        1  20.0 %\n"
+                              "kernel_thread        1  20.0 %\n"
                               "idle                 1  20.0 %\n"
                               "\n"
                               "CPU  SAMPLES  USER  KERNEL  KERNEL THREAD  GUEST  IDLE\n"

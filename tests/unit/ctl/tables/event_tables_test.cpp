@@ -176,7 +176,7 @@ TEST_F(StackTables, NumberTheStacksOfEvents) {
 
 TEST_F(StackTables, HaveSamplesWithTheModeByName) {
   EXPECT_EQ(query("SELECT tid, mode, kernel_stack IS NULL FROM samples"),
-            "812|user|1;812|kernel|0;813|kernel|0;0|idle|0;57|kernel thread|0;");
+            "812|user|1;812|kernel|0;813|kernel|0;0|idle|0;57|kernel_thread|0;");
 }
 
 TEST_F(StackTables, HaveTheFramesOfStacks) {
