@@ -165,6 +165,7 @@ void AddressMask::mask_event(std::span<std::byte> record) {
   if (is_stack_record(view.id())) return;
   const size_t numbers = view.has_stacks() ? sizeof(stack_numbers) : 0;
   const size_t end = record.size() - numbers;
+  if (hidden_.user && view.id() == EVENT_cpu_sample) user_addresses_.mask_sample(record.first(end));
   if (hidden_.kernel) mask_fields(view.id(), record.first(end));
   if (numbers == 0) return;
   if (hidden_.kernel) mask_number(record, end + offsetof(stack_numbers, kernel));

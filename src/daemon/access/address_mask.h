@@ -21,12 +21,13 @@ namespace ktraced {
 // What a reader gets pseudonyms of.
 struct HiddenAddresses {
   bool kernel = true;
-  bool user = true;  // in stacks: see UserAddresses
+  bool user = true;  // in stacks and samples: see UserAddresses
 
   [[nodiscard]] bool any() const { return kernel || user; }
 };
 
-// Masks the kernel addresses in the packets of one stream or trace, and user addresses in stacks.
+// Masks the kernel addresses in the packets of one stream or trace, and user addresses in stacks
+// and samples.
 // Belongs to one thread at a time.
 //
 // Addresses in built-in events, in kernel stacks, in names of slab caches, and those that the

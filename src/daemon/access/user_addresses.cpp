@@ -39,6 +39,12 @@ void UserAddresses::mask_frames(std::span<std::byte> record) {
     write_word(record, at, moved(read_word(record, at), at != sizeof(rec_stack)));
 }
 
+void UserAddresses::mask_sample(std::span<std::byte> record) const {
+  constexpr size_t kAt = offsetof(rec_cpu_sample, user_ip);
+  if (record.size() < kAt + sizeof(uint64_t)) return;
+  write_word(record, kAt, moved(read_word(record, kAt), false));
+}
+
 // Mappings of several processes can overlap. The one that was seen last is most likely that of the
 // process; if it is not, a reader finds nothing.
 uint64_t UserAddresses::moved(uint64_t frame, bool returns) const {

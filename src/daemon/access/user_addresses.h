@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Replaces user addresses in records of stacks by pseudonyms.
+// Replaces user addresses in records of stacks and samples by pseudonyms.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,9 @@ class UserAddresses {
   // Moves the frames of a user stack (struct rec_stack). Its mappings have come before, as they do
   // in a stream.
   void mask_frames(std::span<std::byte> record);
+  // Moves where the process was at a sample (struct rec_cpu_sample), as the first frame of its
+  // stack.
+  void mask_sample(std::span<std::byte> record) const;
 
  private:
   struct Mapping {

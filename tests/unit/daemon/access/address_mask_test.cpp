@@ -10,6 +10,7 @@
 
 #include "trace/metadata/event_records.h"
 #include "unit/support/packets.h"
+#include "unit/support/schema.h"
 
 namespace ktraced {
 namespace {
@@ -177,6 +178,24 @@ TEST_F(AddressMaskTest, MovesMappingsAndTheFramesInThem) {
   EXPECT_EQ(masked_words(test::stack_record_of(
                 2, {.number = 9, .kind = STACK_USER, .frames = {kStart + 0x1001}}))[2],
             later.start + 1);
+}
+
+TEST_F(AddressMaskTest, MovesWhereAProcessWasAtASample) {
+  constexpr uint64_t kStart = 0x7f0000026000;
+  mask_.emplace(pseudonyms_, test::built_schema());
+  const auto mapping = mapping_of_words(
+      masked_words(test::mapping_record_of(1, {.start = kStart, .end = kStart + 0x1000})));
+  const auto shown_of = [&](uint64_t user_ip) {
+    const rec_cpu_sample sample{.ip = kMaskedCode, .user_ip = user_ip, .periods = 1};
+    return masked_words(
+        test::with_stacks(test::make_record(EVENT_cpu_sample, 1, 7, sample), {5, 6}));
+  };
+  EXPECT_EQ(shown_of(kStart + 5)[0], pseudonyms_.hide(kMaskedCode));
+  EXPECT_EQ(shown_of(kStart + 5)[1], mapping.start + 5);
+  EXPECT_EQ(shown_of(0x55a000001000)[1], 0U);
+  EXPECT_EQ(shown_of(0)[1], 0U);
+  mask_.emplace(pseudonyms_, test::built_schema(), HiddenAddresses{.kernel = true, .user = false});
+  EXPECT_EQ(shown_of(kStart + 5)[1], kStart + 5);
 }
 
 TEST_F(AddressMaskTest, HidesWhatItIsAskedTo) {
