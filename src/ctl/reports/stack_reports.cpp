@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr TreeUnit kSamples = {};
+constexpr TreeUnit kSamples = {
+    .chosen_by = "'sampling' in the configuration says which stacks samples take"};
 constexpr TreeUnit kSleeps = {.name = "ns",
                               .of = &StackWeight::ns,
                               .kind = CellKind::duration,

@@ -29,6 +29,8 @@ struct TreeUnit {
   CellKind kind = CellKind::count;
   const char* title = "SAMPLES";  // of the column
   const char* events = nullptr;   // title of the column with their number; null: they are the unit
+  // Why there may be no stack at all: the end of a sentence.
+  const char* chosen_by = "'stacks' in the configuration says which events take them";
 };
 
 // What a tree is made of.

@@ -244,7 +244,7 @@ std::string stack_trees_text(const json& report, const TreeUnit& unit, const Col
       number_at(member(stacks, "user"), "events") + number_at(member(stacks, "kernel"), "events") !=
       0;
   if (!any && none != 0)
-    out += "no event has a stack: 'stacks' in the configuration says which events take them\n";
+    out += fmt::format("no event has a stack: {}\n", unit.chosen_by);
   else if (none != 0)
     out += counted_text(none, "events have no user stack") + "\n";
   return out;

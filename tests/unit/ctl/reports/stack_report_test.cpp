@@ -213,8 +213,8 @@ TEST_F(StackReport, SaysThatNoEventHasAStack) {
   plain.packets = {{.cpu = 0, .records = {sample_of(kSecond, 812, SAMPLE_USER)}}};
   path_ = write(plain, {}, "plain");
   run(of(ReportCommand::Kind::cpu), false);
-  EXPECT_THAT(out_, HasSubstr("no event has a stack: 'stacks' in the configuration says which "
-                              "events take them\n"));
+  EXPECT_THAT(out_, HasSubstr("no event has a stack: 'sampling' in the configuration says which "
+                              "stacks samples take\n"));
 }
 
 TEST_F(StackReport, NamesTheFunctionsOfProcesses) {
