@@ -241,6 +241,10 @@ std::string tracepoint_arguments(const btf* btf, std::string_view name) {
 
 KernelFeatures features_from_btf(const btf* btf, const Schema& schema) {
   KernelFeatures found;
+  // 6.1: programs read in it what a process has mapped.
+  if (btf__find_by_name_kind(btf, "maple_tree", BTF_KIND_STRUCT) < 0)
+    found.unknown["files of user stacks"] =
+        "this kernel keeps what processes have mapped in another form than kernels since 6.1";
   // The guard of tracepoints since "tracing: Guard __DECLARE_TRACE() use of __DO_TRACE_CALL() with
   // SRCU-fast", which no longer turns preemption off.
   found.flags.preemptible =

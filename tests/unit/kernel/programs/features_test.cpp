@@ -197,6 +197,15 @@ TEST(Features, FindTheCountThatHasTheContext) {
   EXPECT_EQ(found(std::move(common().variable("__preempt_count", "ulong"))), PREEMPT_COUNT_WIDE);
 }
 
+TEST(Features, SayWhichKernelsDoNotShowTheFilesOfUserStacks) {
+  SmallBtf before = kernel_6_0();
+  EXPECT_THAT(features_from_btf(before.get(), all_events()).unknown,
+              UnorderedElementsAre(Key("files of user stacks")));
+  SmallBtf since = kernel_6_1();
+  btf__add_struct(since.get(), "maple_tree", 16);
+  EXPECT_THAT(features_from_btf(since.get(), all_events()).unknown, IsEmpty());
+}
+
 TEST(Features, LetCatchersLeaveNotesWhereProgramsArePreemptible) {
   SmallBtf btf = kernel_6_18();
   btf__add_typedef(btf.get(), "class_srcu_fast_notrace_t", 1);
