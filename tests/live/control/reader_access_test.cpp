@@ -15,8 +15,11 @@
 #include "harness/client/show.h"
 #include "harness/machine/as_user.h"
 #include "harness/machine/hidden_addresses.h"
+#include "harness/traces/stack_truth.h"
+#include "harness/traces/trace_files.h"
 #include "schema/schema_json.h"
 #include "trace/metadata/account_record.h"
+#include "trace/metadata/stack_table.h"
 #include "trace/packet/field_value.h"
 #include "trace/packet/packet.h"
 
@@ -295,6 +298,82 @@ TEST(ReaderAccess, ShowsReadersTheirOwnProcessesOnly) {
   const fs::path snapshot = daemon.call("snapshot.take")["path"].get<std::string>();
   as_user(kReader, kReaders,
           [&] { EXPECT_NE(::access((snapshot / "manifest.json").c_str(), F_OK), 0); });
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+// Records of stacks and mappings.
+bool is_user_record(const RecordView& view) {
+  if (view.id() == RECORD_MAPPING) return true;
+  return view.id() == RECORD_STACK && stack_of(view)->kind == StackKind::user;
+}
+
+// How many words of these records are near a function of the program.
+size_t addresses_near(const json& report, const std::vector<RecordView>& records) {
+  constexpr int kNear = 21;  // 2 MiB
+  std::set<uint64_t> places;
+  for (const auto& [name, function] : report["functions"].items())
+    places.insert(function["begin"].get<uint64_t>() >> kNear);
+  size_t count = 0;
+  for (const RecordView& view : records) {
+    if (!is_user_record(view)) continue;
+    for (size_t at = sizeof(record); at + sizeof(uint64_t) <= view.bytes().size(); at += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, view.bytes().data() + at, sizeof(word));
+      if (places.contains(word >> kNear)) ++count;
+    }
+  }
+  return count;
+}
+
+std::set<uint64_t> user_stacks(const std::vector<RecordView>& records) {
+  std::set<uint64_t> numbers;
+  for (const RecordView& view : records) numbers.insert(view.stacks().user);
+  numbers.erase(0);
+  return numbers;
+}
+
+TEST(ReaderAccess, HidesUserAddressesInStacksFromReaders) {
+  StackTruth truth({"call", "open=" + kStackLibrary, "through=library", "depth=5", "call",
+                    "in=thread", "call", "in=child", "call"});
+  Daemon daemon(stack_truth_config(truth.pid(), reader_config()));
+  RawStream admin(daemon, 0, json::object()), reader(daemon, kReader, json::object());
+  const json report = truth.finish().at(0);
+  admin.finish();
+  reader.finish();
+  const auto shown = user_stacks(reader.events()), real = user_stacks(admin.events());
+  EXPECT_GE(real.size(), 3U);
+  EXPECT_EQ(shown.size(), real.size());
+  for (const uint64_t number : shown)
+    EXPECT_FALSE(real.contains(number)) << "by trying, it shows the addresses";
+  EXPECT_GT(addresses_near(report, admin.events()), 0U);
+  EXPECT_GT(std::ranges::count_if(reader.events(), is_user_record), 0);
+  EXPECT_EQ(addresses_near(report, reader.events()), 0U);
+
+  // In a trace, files and offsets are as exact as with the addresses.
+  const fs::path taken = daemon.call("snapshot.take")["path"].get<std::string>();
+  std::vector<std::vector<std::byte>> bytes;
+  for_each_record(taken, [&](const RecordView& view) {
+    bytes.emplace_back(view.bytes().begin(), view.bytes().end());
+  });
+  std::vector<RecordView> records;
+  for (const auto& record : bytes) records.emplace_back(record.data());
+  EXPECT_EQ(addresses_near(report, records), 0U);
+  if (knows_files_of_stacks(daemon)) {
+    EXPECT_TRUE(StackTrace(taken, StackTrace::Addresses::masked).has_files_of(report));
+  }
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(ReaderAccess, ShowsNoStacksToReadersOfTheirOwnProcesses) {
+  StackTruth truth({"call", "in=child", "call"});
+  Daemon daemon(stack_truth_config(truth.pid(), reader_config({{"readers_see", "own"}})));
+  RawStream reader(daemon, kReader, {{"events", {"sys_enter", "sched"}}});
+  ASSERT_EQ(reader.error(), "");
+  const json report = truth.finish().at(0);
+  reader.finish();
+  EXPECT_EQ(reader.count(EVENT_sys_enter, report["pid"].get<pid_t>()), 0U);
+  EXPECT_EQ(addresses_near(report, reader.events()), 0U);
+  EXPECT_THAT(user_stacks(reader.events()), IsEmpty());
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
