@@ -188,6 +188,7 @@ struct task_struct {
 	unsigned int flags;
 	struct fs_struct *fs;
 	u64 self_exec_id; /* programs that it and its ancestors have executed */
+	unsigned int in_execve : 1;
 };
 
 struct linux_binprm {

@@ -140,6 +140,13 @@ enum {
 	USER32_CODE = 0x23, /* code segment of 32-bit code */
 };
 
+/* Is the thread in execve()? For the second half of it, the memory is that of the new program, but the
+ * registers are those of the old one. */
+static __always_inline bool is_in_execve(struct task_struct *current)
+{
+	return bpf_core_field_exists(current->in_execve) && BPF_CORE_READ_BITFIELD(current, in_execve);
+}
+
 /* Takes the stack of the running thread; its number, or 0: it has none. */
 static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct task_struct *current, u32 depth)
 {
@@ -149,7 +156,8 @@ static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct ta
 
 	/* A kernel thread and one that is ending have no memory of a process, or only for a while; threads of
 	 * io_uring have no registers. */
-	if (!current->mm || current->flags & PF_KTHREAD || !ip || (cs & USER_MODE) != USER_MODE)
+	if (!current->mm || current->flags & PF_KTHREAD || !ip || (cs & USER_MODE) != USER_MODE ||
+	    is_in_execve(current))
 		return 0;
 	buffer->stack.frames[0] = ip;
 	if (frame &&

@@ -17,7 +17,8 @@ enum {
 };
 
 /* At the end of a record with stacks; at least one is not 0. 0: there is no such stack. It was not asked for,
- * the thread has none (a kernel thread), or it has nothing to do with the hit (an interrupt). */
+ * the thread has none (a kernel thread, or one in execve), or it has nothing to do with the hit (an interrupt).
+ */
 struct stack_numbers {
 	u64 kernel;
 	u64 user;

@@ -145,6 +145,33 @@ TEST(UserStacks, AreInTheFileOfTheProgramThatTheProcessExecutedThen) {
   }
 }
 
+// The registers are those of the program that called execve, until the kernel sets them for the new
+// one, long after it has replaced the memory.
+TEST(UserStacks, AreInTheMemoryOfTheirProcessDuringExecve) {
+  Command steps;
+  for (int i = 0; i < 20; ++i) steps.push_back("exec=" + kStackTruthProgram);
+  StackTruth truth(steps);
+  const pid_t pid = truth.pid();
+  Daemon daemon(stack_truth_config(
+      pid, {{"events", {{"kmem", {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"}}}},
+            {"stacks", {{"events", {"kmalloc", "kmem_cache_alloc", "mm_page_alloc"}}}},
+            {"flight", {{"buffer_kb", 16384}}}}));
+  if (!knows_files_of_stacks(daemon))
+    GTEST_SKIP() << "this kernel does not show the files of user stacks";
+  ASSERT_THAT(truth.finish(), SizeIs(21));
+  const StackTrace trace(snapshot_of(daemon));
+  size_t found = 0;
+  for (const StackTrace::Event& event : trace.events()) {
+    if (event.number == 0 || event.tid != static_cast<uint32_t>(pid)) continue;
+    const Stack* const stack = trace.stacks().find(event.number);
+    ASSERT_NE(stack, nullptr);
+    EXPECT_TRUE(trace.mappings().find({.tgid = event.tid}, event.ts, stack->frames[0]))
+        << fmt::format("{:#x}", stack->frames[0]);
+    ++found;
+  }
+  EXPECT_GT(found, 100U);
+}
+
 bool may_open_mapped_files() {
   for (const auto& entry : fs::directory_iterator("/proc/self/map_files")) {
     struct stat status{};
