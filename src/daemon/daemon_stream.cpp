@@ -15,9 +15,9 @@ void Daemon::make_recorder() {
       .follow_lost = [this] { return tracer_->parts().filters.follow_lost(); },
       .names = [this] { return tracer_->parts().metadata.records(); },
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
-      .build_ids =
-          [this](TraceWriter& writer) {
-            if (tracer_) add_build_ids(tracer_->parts().metadata.build_ids(), writer);
+      .user_code =
+          [this](TraceWriter& writer, const RealStart& real) {
+            if (tracer_) add_user_code(tracer_->parts().metadata.build_ids(), writer, real);
           },
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
       .lost_before = [this] { return tracer_->parts().rings.lost_before(); },

@@ -45,7 +45,7 @@ class Metadata {
   }
   void finish() const {
     for (const std::string& text : {log_.tasks_json(), log_.caches_json(), log_.cgroups_json(),
-                                    log_.commands_json(), log_.files_json()})
+                                    log_.commands_json(), log_.files_json(), log_.jit_json()})
       require(nlohmann::json::accept(text), "names are written as JSON", text);
   }
 

@@ -22,7 +22,7 @@ SEPARATOR = b"\n====\n"  # kSeparator in fuzz.h
 PACKET_HEADER = 80  # bytes: struct PacketHeader
 LOST = 16
 TRACES = sorted(path.parent for path in (ROOT / "tests/data").rglob("manifest.json"))
-PARTS = ("manifest.json", "tasks.json", "caches.json", "cgroups.json", "commands.json", "files.json", "symbols.json", "ctf/cpu0", "ctf/cpu1")
+PARTS = ("manifest.json", "tasks.json", "caches.json", "cgroups.json", "commands.json", "files.json", "jit.json", "symbols.json", "ctf/cpu0", "ctf/cpu1")
 
 
 def literals(*names: str) -> list[bytes]:

@@ -15,9 +15,9 @@ namespace ktraced::fuzz {
 // Its files are the parts of an input; an empty part is that of the golden trace.
 class TraceFiles {
  public:
-  static constexpr std::array kNames = {"manifest.json", "tasks.json",    "caches.json",
-                                        "cgroups.json",  "commands.json", "files.json",
-                                        "symbols.json",  "ctf/cpu0",      "ctf/cpu1"};
+  static constexpr std::array kNames = {
+      "manifest.json", "tasks.json", "caches.json",  "cgroups.json", "commands.json",
+      "files.json",    "jit.json",   "symbols.json", "ctf/cpu0",     "ctf/cpu1"};
 
   TraceFiles() {
     std::filesystem::create_directories(path() / "ctf");

@@ -223,6 +223,12 @@ std::vector<std::byte> AddressMask::masked_metadata(std::span<const std::byte> r
   return copy;
 }
 
+std::function<std::optional<uint64_t>(uint64_t)> real_start(
+    const std::shared_ptr<AddressMask>& mask) {
+  if (!mask) return nullptr;
+  return [mask](uint64_t shown) { return mask->mapping_start(shown); };
+}
+
 Schema without_addresses(Schema schema) {
   Schema blanked;
   blanked.gfp_flags = std::move(schema.gfp_flags);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -52,6 +53,11 @@ class AddressMask {
   [[nodiscard]] uint64_t kernel_address(uint64_t shown) const {
     return hidden_.kernel ? pseudonyms_.reveal(shown).value_or(0) : shown;
   }
+  // The address of a mapping of no file that is at `shown` in masked records; nothing: it is not
+  // known.
+  [[nodiscard]] std::optional<uint64_t> mapping_start(uint64_t shown) const {
+    return hidden_.user ? user_addresses_.start_of(shown) : std::optional(shown);
+  }
 
  private:
   enum class Kind : uint8_t { trusted, opaque, bytes, text };
@@ -91,6 +97,10 @@ class AddressMask {
   std::vector<std::optional<Plan>> plans_;  // by event id
   std::array<Recent, 4096> recent_{};
 };
+
+// AddressMask::mapping_start(); null if there is no mask.
+[[nodiscard]] std::function<std::optional<uint64_t>(uint64_t shown)> real_start(
+    const std::shared_ptr<AddressMask>& mask);
 
 // Blanks the addresses in the texts of a schema: definitions of probes.
 [[nodiscard]] Schema without_addresses(Schema schema);

@@ -29,8 +29,15 @@ void UserAddresses::mask_mapping(std::span<std::byte> record) {
   if (mappings_.size() >= kMaxMappings) mappings_.clear();
   mappings_.insert_or_assign(start, Mapping{.end = end, .seen = ++noted_});
   const uint64_t shown = pseudonyms_.hide_mapping(start);
+  if (starts_.size() >= kMaxMappings) starts_.clear();
+  if (read_word(record, offsetof(rec_mapping, file)) == MAPPING_ANONYMOUS) starts_[shown] = start;
   write_word(record, offsetof(rec_mapping, start), shown);
   write_word(record, offsetof(rec_mapping, end), shown + (end - start));
+}
+
+std::optional<uint64_t> UserAddresses::start_of(uint64_t shown) const {
+  const auto found = starts_.find(shown);
+  return found == starts_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void UserAddresses::mask_frames(std::span<std::byte> record) {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <unordered_map>
 
 #include "daemon/access/pseudonyms.h"
 
@@ -23,6 +25,9 @@ class UserAddresses {
 
   // Notes a mapping (struct rec_mapping), and moves it.
   void mask_mapping(std::span<std::byte> record);
+  // Where the mapping is that was moved to `shown`; nothing: it is not known. For mappings of no
+  // file.
+  [[nodiscard]] std::optional<uint64_t> start_of(uint64_t shown) const;
   // Moves the frames of a user stack (struct rec_stack). Its mappings have come before, as they do
   // in a stream.
   void mask_frames(std::span<std::byte> record);
@@ -39,6 +44,8 @@ class UserAddresses {
 
   AddressPseudonyms pseudonyms_;
   std::map<uint64_t, Mapping> mappings_;  // by start, of all processes
+  std::unordered_map<uint64_t, uint64_t>
+      starts_;  // of those of no file, by where they are moved to
   uint64_t noted_ = 0;
 };
 

@@ -298,7 +298,7 @@ void TraceSeries::add_shortfalls() {
 Result<> TraceSeries::finish_trace() {
   if (!writer_) return {};
   add_shortfalls();
-  if (facts_.build_ids) facts_.build_ids(*writer_);
+  if (facts_.user_code) facts_.user_code(*writer_, real_start(mask_));
   const Manifest finished = manifest();
   const std::string path = store_.path_of(finished.name).string();
   if (auto done = writer_->finish(finished, symbols()); !done) {

@@ -22,6 +22,7 @@
 #include "trace/directory/manifest.h"
 #include "trace/directory/trace_writer.h"
 #include "trace/packet/stream_continuity.h"
+#include "trace/symbols/build_ids.h"
 
 namespace ktraced {
 
@@ -34,7 +35,8 @@ struct TraceFacts {
   std::function<uint64_t()> follow_lost;         // processes that could not be followed so far
   std::function<std::vector<std::byte>()> names;
   std::function<std::optional<std::string>(uint64_t address)> symbol;
-  std::function<void(TraceWriter&)> build_ids = nullptr;  // adds those of mapped files
+  // Calls add_user_code().
+  std::function<void(TraceWriter&, const RealStart&)> user_code = nullptr;
   std::function<StreamAccount*()> account = nullptr;
   // Returns Rings::lost_before().
   std::function<std::optional<uint64_t>()> lost_before = nullptr;

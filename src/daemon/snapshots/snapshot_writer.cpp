@@ -221,7 +221,7 @@ Result<SnapshotSummary> write_snapshot(const SnapshotJob& job, KernelSymbols& sy
   if (auto done = snapshot.write_rings(); !done) return propagate(done);
   (*writer)->add_names(job.names.records);
   if (job.commands) (*writer)->add_names(job.commands());
-  if (job.build_ids) job.build_ids(**writer);
+  if (job.user_code) job.user_code(**writer, real_start(job.mask));
   const Manifest manifest = snapshot.manifest();
   if (auto done = (*writer)->finish(manifest,
                                     resolve((*writer)->code_addresses(), job.mask.get(), symbols));

@@ -20,6 +20,7 @@
 #include "kernel/symbols/symbols.h"
 #include "trace/directory/manifest.h"
 #include "trace/directory/trace_writer.h"
+#include "trace/symbols/build_ids.h"
 
 namespace ktraced {
 
@@ -32,8 +33,8 @@ struct SnapshotJob {
   KernelNames::History names;
   // Metadata records that are asked for in the thread that writes; null: none.
   std::function<std::vector<std::byte>()> commands = nullptr;
-  // Adds the build ids of mapped files, in that thread; null: none.
-  std::function<void(TraceWriter&)> build_ids = nullptr;
+  // Calls add_user_code(), in that thread; null: nothing is found out.
+  std::function<void(TraceWriter&, const RealStart&)> user_code = nullptr;
   TraceConfigHistory::KnownSince known_since;
   // Applied to the records; null: they keep their addresses. The rest of the job is masked already.
   std::shared_ptr<AddressMask> mask = nullptr;

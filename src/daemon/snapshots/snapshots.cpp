@@ -231,8 +231,10 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
       .manifest = tracer_.metadata.manifest(SESSION_RECORDER),
       .names = tracer_.metadata.names_since(frozen.begin_ts),
       .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); },
-      .build_ids = [&metadata = tracer_.metadata](
-                       TraceWriter& writer) { add_build_ids(metadata.build_ids(), writer); }});
+      .user_code =
+          [&metadata = tracer_.metadata](TraceWriter& writer, const RealStart& real) {
+            add_user_code(metadata.build_ids(), writer, real);
+          }});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();
   job->manifest.name = request.name;

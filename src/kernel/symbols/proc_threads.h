@@ -12,26 +12,13 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files/proc_stat.h"
 #include "bpf/shared_state.h"
 
 namespace ktraced {
 
-// The limit for the size of a file of a process or thread.
-inline constexpr size_t kProcBytesMax = 65536;
-
-// The clock tick of /proc in nanoseconds: the resolution of its start times.
-[[nodiscard]] uint64_t proc_tick_ns();
-
 // The id of a process or thread that a directory of /proc is named after; nothing: it is none.
 [[nodiscard]] std::optional<uint32_t> proc_id(std::string_view name);
-
-// A number in the text of a "stat" file by its field in proc_pid_stat(5), which is 4 or more;
-// nothing if it is not there.
-[[nodiscard]] std::optional<uint64_t> number_in_stat(const std::string& line, int field);
-
-// Start time of a thread or process in nanoseconds since boot, rounded down to a tick: field 22 in
-// the text of its "stat" file.
-[[nodiscard]] std::optional<uint64_t> start_in_stat(const std::string& line);
 
 struct ProcProcess {
   uint32_t tgid = 0;

@@ -36,6 +36,7 @@ constexpr FileLimits kCgroupLimits = {.entries =
                                           kWritten.other_bytes / sizeof(rec_metadata_cgroup)};
 constexpr FileLimits kCommandLimits = {.entries = kWritten.other_bytes / sizeof(CommandLine)};
 constexpr FileLimits kMappedFileLimits = {.entries = kMaxMappedFiles};
+constexpr FileLimits kJitLimits = {.entries = kWritten.other_bytes / sizeof(JitFunction)};
 constexpr FileLimits kSymbolLimits = {.entries = kMaxSymbols};
 
 // Reads {"NAME":[entry,…]} or {"NAME":{key:entry,…}} with any NAME, and keeps nothing.
@@ -209,6 +210,21 @@ Result<> read_files(const TraceDirectory& trace, std::vector<MappedFile>& files)
         files.push_back(std::move(file));
         return true;
       });
+}
+
+Result<> read_jit_functions(const TraceDirectory& trace, std::vector<JitFunction>& functions) {
+  auto done = read_entries(trace, kJitFile, kJitLimits, [&](const std::string&, const json& entry) {
+    JitFunction function;
+    if (!entry.is_object() || !read_integer(entry, "tgid", function.process.tgid) ||
+        !read_integer(entry, "start_ns", function.process.start_ns) ||
+        !read_hex_member(entry, "address", function.address) ||
+        !read_integer(entry, "size", function.size) || !read_bytes(entry, "name", function.name))
+      return false;
+    functions.push_back(std::move(function));
+    return true;
+  });
+  sort_jit_functions(functions);
+  return done;
 }
 
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reads the names of a trace directory: tasks.json, caches.json, cgroups.json,
-// commands.json, files.json, symbols.json.
+// commands.json, files.json, jit.json, symbols.json.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "trace/directory/trace_directory.h"
 #include "trace/directory/trace_files.h"
+#include "trace/metadata/jit_code.h"
 #include "trace/metadata/mapped_file.h"
 #include "trace/metadata/name_table.h"
 
@@ -31,6 +32,8 @@ Result<> read_caches(const TraceDirectory& trace, NameTable& names);
 Result<> read_cgroups(const TraceDirectory& trace, NameTable& names);
 Result<> read_commands(const TraceDirectory& trace, NameTable& names);
 Result<> read_files(const TraceDirectory& trace, std::vector<MappedFile>& files);
+// In the order of sort_jit_functions().
+Result<> read_jit_functions(const TraceDirectory& trace, std::vector<JitFunction>& functions);
 Result<> read_symbols(const TraceDirectory& trace, SymbolMap& symbols);
 
 }  // namespace ktraced

@@ -19,10 +19,11 @@ inline constexpr const char* kCachesFile = "caches.json";
 inline constexpr const char* kCgroupsFile = "cgroups.json";    // not in older traces
 inline constexpr const char* kCommandsFile = "commands.json";  // not in older traces
 inline constexpr const char* kFilesFile = "files.json";        // only of traces with stacks
+inline constexpr const char* kJitFile = "jit.json";            // if code of processes has names
 inline constexpr const char* kSymbolsFile = "symbols.json";
 // The files beside the directory of the packets; the manifest is first.
 inline constexpr std::array kTraceFiles = {kManifestFile, kTasksFile, kCachesFile, kCgroupsFile,
-                                           kCommandsFile, kFilesFile, kSymbolsFile};
+                                           kCommandsFile, kFilesFile, kJitFile,    kSymbolsFile};
 
 inline constexpr const char* kPacketDirectory = "ctf";
 // Its files have packets of one CPU each, but for this one.

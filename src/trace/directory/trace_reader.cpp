@@ -113,6 +113,7 @@ void TraceReader::read_names(const TraceDirectory& trace) {
   if (trace.contains(kCgroupsFile)) take(kCgroupsFile, read_cgroups, names_);
   if (trace.contains(kCommandsFile)) take(kCommandsFile, read_commands, names_);
   if (trace.contains(kFilesFile)) take(kFilesFile, read_files, mapped_files_);
+  if (trace.contains(kJitFile)) take(kJitFile, read_jit_functions, jit_functions_);
   take(kSymbolsFile, read_symbols, symbols_);
 }
 

@@ -46,6 +46,8 @@ class TraceReader {
   // The files that processes had mapped, with their build ids, as far as the trace has them beside
   // its records.
   [[nodiscard]] const std::vector<MappedFile>& mapped_files() const { return mapped_files_; }
+  // The functions in user stacks that processes had made, for find_jit_function().
+  [[nodiscard]] const std::vector<JitFunction>& jit_functions() const { return jit_functions_; }
   // Its writer is still running, or was stopped.
   [[nodiscard]] bool unfinished() const { return unfinished_; }
   // The parts that could not be read, one sentence each.
@@ -88,6 +90,7 @@ class TraceReader {
   NameTable names_ = NameTable::unbounded();
   SymbolMap symbols_;
   std::vector<MappedFile> mapped_files_;
+  std::vector<JitFunction> jit_functions_;
   std::vector<Error> damage_;
 };
 

@@ -203,6 +203,7 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
     ++account(record.id()).records;
     note_addresses(record);
     note_file(record);
+    note_stack(record);
   });
   if (total_.records == before) return;
   if (file.account.first_ns == 0) file.account.first_ns = packet.header().timestamp_begin;
@@ -212,8 +213,17 @@ void TraceWriter::count(CpuFile& file, const PacketView& packet) {
 void TraceWriter::note_file(const RecordView& record) {
   if (auto file = file_of(record)) return names_.add(std::move(*file));
   const auto mapping = mapping_of(record);
-  if (mapping && names_.files().contains(mapping->file))
-    file_processes_[mapping->file] = mapping->tgid;
+  if (!mapping) return;
+  jit_code_.add(*mapping);
+  if (names_.files().contains(mapping->file)) file_processes_[mapping->file] = mapping->tgid;
+}
+
+void TraceWriter::note_stack(const RecordView& record) {
+  const auto stack = stack_of(record);
+  if (!stack) return;
+  jit_code_.add(*stack);
+  if (stack->kind == StackKind::kernel)
+    std::ranges::for_each(stack->frames, [this](uint64_t frame) { note_address(frame); });
 }
 
 // Most addresses repeat, so those checked recently are skipped.
@@ -225,8 +235,6 @@ void TraceWriter::note_addresses(const RecordView& record) {
     std::memcpy(&address, record.bytes().data() + offset, sizeof(address));
     note_address(address);
   }
-  if (const auto stack = stack_of(record); stack && stack->kind == StackKind::kernel)
-    std::ranges::for_each(stack->frames, [this](uint64_t frame) { note_address(frame); });
 }
 
 void TraceWriter::note_address(uint64_t address) {
@@ -283,7 +291,9 @@ Result<> TraceWriter::write_names() const {
   if (auto done = directory_.write("cgroups.json", names_.cgroups_json()); !done) return done;
   if (auto done = directory_.write("commands.json", names_.commands_json()); !done) return done;
   if (!schema_.stacks) return {};
-  return directory_.write(kFilesFile, names_.files_json());
+  if (auto done = directory_.write(kFilesFile, names_.files_json()); !done) return done;
+  if (names_.jit_functions().empty()) return {};
+  return directory_.write(kJitFile, names_.jit_json());
 }
 
 std::vector<CpuAccount> TraceWriter::accounts() const {

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/files/partial_directory.h"
 #include "trace/directory/manifest.h"
+#include "trace/metadata/jit_code.h"
 #include "trace/metadata/name_log.h"
 #include "trace/packet/packet.h"
 #include "trace/packet/stream_continuity.h"
@@ -76,6 +77,13 @@ class TraceWriter {
   [[nodiscard]] uint32_t process_of(uint64_t file) const {
     const auto found = file_processes_.find(file);
     return found == file_processes_.end() ? 0 : found->second;
+  }
+  // The code of processes in user stacks that is in no file; and what is found out about it.
+  [[nodiscard]] const JitCode& jit_code() const { return jit_code_; }
+  void add_jit_function(JitFunction function) { names_.add(std::move(function)); }
+  // See NameLog::user_of().
+  [[nodiscard]] std::optional<uint32_t> user_of(const ProcessId& process) const {
+    return names_.user_of(process);
   }
   // See NameLog::last().
   [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
@@ -135,6 +143,7 @@ class TraceWriter {
   void count(CpuFile& file, const PacketView& packet);
   void note_stacks(const PacketView& packet);
   void note_file(const RecordView& record);
+  void note_stack(const RecordView& record);
   void note_addresses(const RecordView& record);
   void note_address(uint64_t address);
   Result<> sync();
@@ -153,6 +162,7 @@ class TraceWriter {
   std::map<uint32_t, CpuFile> files_;
   NameLog names_;
   std::unordered_map<uint64_t, uint32_t> file_processes_;  // by number of the file
+  JitCode jit_code_;
   std::set<uint64_t> code_addresses_;
   std::array<uint64_t, 4096> recent_addresses_{};  // already checked
   EventAccount total_;

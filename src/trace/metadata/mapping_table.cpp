@@ -24,6 +24,11 @@ std::optional<rec_mapping> mapping_of(RecordView record) {
   return mapping;
 }
 
+bool is_same_process(const ProcessId& a, const ProcessId& b) {
+  return a.tgid == b.tgid &&
+         (a.start_ns == 0 || b.start_ns == 0 || a.start_ns / kTickNs == b.start_ns / kTickNs);
+}
+
 void MappingTable::add(RecordView record) {
   if (auto file = file_of(record))
     add(std::move(*file));

@@ -34,7 +34,12 @@ struct CodePlace {
 struct ProcessId {
   uint32_t tgid = 0;
   uint64_t start_ns = 0;  // CLOCK_BOOTTIME, perhaps rounded down to a tick of /proc; 0: not known
+
+  bool operator==(const ProcessId&) const = default;
 };
+
+// True also if it is not known when one of them began.
+[[nodiscard]] bool is_same_process(const ProcessId& a, const ProcessId& b);
 
 // Answers "what was at this address of process 812 at that time" from the records of a stream or
 // trace: a mapping is valid until a later one overlaps it, or until the process executes another

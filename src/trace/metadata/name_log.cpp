@@ -148,13 +148,28 @@ void NameLog::add(MappedFile file) {
   }
 }
 
+void NameLog::add(JitFunction function) {
+  if (has_room(sizeof(function) + function.name.size()))
+    jit_functions_.push_back(std::move(function));
+}
+
+// The last report of a thread can say that it has ended.
+std::optional<uint32_t> NameLog::user_of(const ProcessId& process) const {
+  const rec_metadata_task* found = nullptr;
+  for (const rec_metadata_task& task : tasks_)
+    if (task.h.tid == process.tgid && (found == nullptr || found->h.ts <= task.h.ts) &&
+        is_same_process({.tgid = task.tgid, .start_ns = task.start_time}, process))
+      found = &task;
+  return found == nullptr ? std::nullopt : std::optional(found->uid);
+}
+
 std::vector<std::string> NameLog::problems() const {
   std::vector<std::string> problems;
   if (std::string lost = lost_.text(); !lost.empty()) problems.push_back(std::move(lost));
   if (others_missing_)
     problems.push_back(
-        fmt::format("paths of control groups and of mapped files, and command lines, are missing: "
-                    "there were more than {} MiB of them",
+        fmt::format("paths of control groups and of mapped files, names of functions, and command "
+                    "lines, are missing: there were more than {} MiB of them",
                     limits_.other_bytes >> 20));
   return problems;
 }
@@ -210,6 +225,14 @@ std::string NameLog::files_json() const {
         file.number, name_member("path", file.path), file.device, file.inode, file.changed_ns,
         file.build_id.empty() ? "" : fmt::format(",\"build_id\":\"{}\"", file.build_id),
         file.deleted ? ",\"deleted\":true" : "", file.cut ? ",\"cut\":true" : "");
+  });
+}
+
+std::string NameLog::jit_json() const {
+  return list("functions", jit_functions_, [](const JitFunction& function, auto out) {
+    fmt::format_to(out, "{{\"tgid\":{},\"start_ns\":{},\"address\":\"0x{:x}\",\"size\":{},{}}}",
+                   function.process.tgid, function.process.start_ns, function.address,
+                   function.size, name_member("name", function.name));
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "bpf/records.h"
 #include "trace/metadata/command_record.h"
+#include "trace/metadata/jit_code.h"
 #include "trace/metadata/lost_names.h"
 #include "trace/metadata/mapped_file.h"
 #include "trace/packet/packet.h"
@@ -26,7 +28,7 @@ class NameLog {
     static constexpr size_t kThreadIds = size_t{4} << 20;  // PID_MAX_LIMIT of the kernel
 
     size_t tasks = size_t{1} << 21;  // names; beyond, a thread has its first and its last one
-    // Of control groups, command lines and mapped files: the first ones.
+    // Of control groups, command lines, mapped files and functions of processes: the first ones.
     size_t other_bytes = size_t{64} << 20;
 
     // The most names that there can be: beyond `tasks`, each thread id has two of them.
@@ -43,6 +45,11 @@ class NameLog {
   void add(MappedFile file);
   // By number.
   [[nodiscard]] const std::map<uint64_t, MappedFile>& files() const { return files_; }
+  // Adds a function that a process has made.
+  void add(JitFunction function);
+  [[nodiscard]] const std::vector<JitFunction>& jit_functions() const { return jit_functions_; }
+  // The user whose process this is, as it was last reported; nothing: it was not.
+  [[nodiscard]] std::optional<uint32_t> user_of(const ProcessId& process) const;
 
   // The last reported name of each thread, their control groups and all caches: as metadata
   // records, for a trace that continues this one. Without command lines: they may have changed
@@ -54,13 +61,14 @@ class NameLog {
   [[nodiscard]] const LostNames& lost() const { return lost_; }
   [[nodiscard]] std::vector<std::string> problems() const;
 
-  // The contents of tasks.json, caches.json, cgroups.json, commands.json and files.json, one entry
-  // per line.
+  // The contents of tasks.json, caches.json, cgroups.json, commands.json, files.json and jit.json,
+  // one entry per line.
   [[nodiscard]] std::string tasks_json() const;
   [[nodiscard]] std::string caches_json() const;
   [[nodiscard]] std::string cgroups_json() const;
   [[nodiscard]] std::string commands_json() const;
   [[nodiscard]] std::string files_json() const;
+  [[nodiscard]] std::string jit_json() const;
 
  private:
   void add_task(const rec_metadata_task& task);
@@ -75,7 +83,7 @@ class NameLog {
 
   Limits limits_;
   LostNames lost_;
-  size_t other_bytes_ = 0;  // of control groups, command lines and mapped files
+  size_t other_bytes_ = 0;  // see Limits
   bool others_missing_ = false;
   std::vector<rec_metadata_task> tasks_;
   std::unordered_map<uint32_t, Newest> newest_;         // by tid
@@ -84,6 +92,7 @@ class NameLog {
   // The last one of each process, by its id and start.
   std::map<std::pair<uint32_t, uint64_t>, CommandLine> commands_;
   std::map<uint64_t, MappedFile> files_;
+  std::vector<JitFunction> jit_functions_;
 };
 
 }  // namespace ktraced

@@ -24,6 +24,7 @@
 #include "base/files/lines.h"
 #include "base/files/read_file.h"
 #include "trace/symbols/elf_file.h"
+#include "trace/symbols/perf_map.h"
 
 namespace ktraced {
 namespace {
@@ -96,13 +97,14 @@ std::string read_build_id(const MappedFile& file, uint32_t process) {
 // Shared with the threads, which may outlive their owner.
 struct BuildIds::State {
   struct Asked {
-    MappedFile file;
-    uint32_t process = 0;
+    uint64_t number;
+    std::function<std::string()> read;
   };
 
   State(Read from, const Limits& at_most) : read(std::move(from)), limits(at_most) {}
 
   static void start(const std::shared_ptr<State>& state);
+  static void ask(const std::shared_ptr<State>& state, Asked next);
   void work(uint64_t thread);
   [[nodiscard]] bool hangs() const { return busy && Clock::now() >= begun + limits.patience; }
   [[nodiscard]] bool done() const { return asked.empty() && !busy; }
@@ -112,12 +114,13 @@ struct BuildIds::State {
   std::mutex mutex;
   std::condition_variable changed;
   // Everything below is guarded by the mutex.
-  std::unordered_map<uint64_t, std::string> known;  // by number
+  std::unordered_map<uint64_t, std::string> known;  // by number: of a file, or of another read
   std::deque<Asked> asked;
   std::unordered_set<uint64_t> pending;  // numbers of those, and of the file that is being read
   bool busy = false;                     // a file is being read
   Clock::time_point begun;               // since then
   uint64_t thread = 0;                   // the thread that works; those before it hang
+  uint64_t others = 0;                   // reads that are of no mapped file: 1, 2, …
   bool running = false;                  // there is one
   bool ending = false;
 };
@@ -152,13 +155,13 @@ void BuildIds::State::work(uint64_t number) {
     lock.unlock();
     std::string id;
     try {
-      id = read(next.file, next.process);
+      id = next.read();
     } catch (const std::exception&) {  // no memory
     }
     lock.lock();
     if (known.size() >= limits.known) known.clear();
-    known.insert_or_assign(next.file.number, std::move(id));
-    pending.erase(next.file.number);
+    known.insert_or_assign(next.number, std::move(id));
+    pending.erase(next.number);
     if (thread != number) return;
     busy = false;
     changed.notify_all();
@@ -176,14 +179,28 @@ BuildIds::~BuildIds() {
   state_->changed.notify_all();
 }
 
+// Call it with the mutex.
+void BuildIds::State::ask(const std::shared_ptr<State>& state, Asked next) {
+  if (state->asked.size() >= state->limits.asked) return;
+  start(state);
+  state->pending.insert(next.number);
+  state->asked.push_back(std::move(next));
+  state->changed.notify_all();
+}
+
 void BuildIds::ask(const MappedFile& file, uint32_t process) const {
   const std::lock_guard lock(state_->mutex);
   if (state_->known.contains(file.number) || state_->pending.contains(file.number)) return;
-  if (state_->asked.size() >= state_->limits.asked) return;
-  State::start(state_);
-  state_->pending.insert(file.number);
-  state_->asked.push_back({file, process});
-  state_->changed.notify_all();
+  State::ask(state_, {.number = file.number, .read = [read = state_->read, file, process] {
+                        return read(file, process);
+                      }});
+}
+
+uint64_t BuildIds::ask(std::function<std::string()> read) const {
+  const std::lock_guard lock(state_->mutex);
+  const uint64_t number = ++state_->others;
+  State::ask(state_, {.number = number, .read = std::move(read)});
+  return number;
 }
 
 void BuildIds::wait() const {
@@ -203,8 +220,79 @@ std::optional<std::string> BuildIds::find(uint64_t number) const {
   return found == state_->known.end() ? std::nullopt : std::optional(found->second);
 }
 
-void add_build_ids(const BuildIds& ids, TraceWriter& writer) {
+std::optional<std::string> BuildIds::take(uint64_t number) const {
+  const std::lock_guard lock(state_->mutex);
+  auto taken = state_->known.extract(number);
+  return taken.empty() ? std::nullopt : std::optional(std::move(taken.mapped()));
+}
+
+namespace {
+
+constexpr size_t kMaxJitProcesses = 64;  // of a trace
+
+// A mapping with code that a process has made.
+struct JitMapping {
+  uint64_t shown = 0;  // where the trace has it
+  uint64_t start = 0, end = 0;
+};
+
+// The code of a process, and where its names are.
+struct JitProcess {
+  ProcessId process;
+  std::vector<JitMapping> mappings = {};
+  std::vector<uint64_t> addresses = {};
+  uint64_t read = 0;  // number of the read
+};
+
+void add_mapping(const JitCode::Mapping& mapping, const RealStart& real, JitProcess& process) {
+  const auto start = real ? real(mapping.start) : mapping.start;
+  if (!start) return;
+  process.mappings.push_back(
+      {.shown = mapping.start, .start = *start, .end = *start + (mapping.end - mapping.start)});
+  for (const uint64_t address : mapping.addresses)
+    process.addresses.push_back(*start + (address - mapping.start));
+}
+
+std::vector<JitProcess> jit_processes(const JitCode& code, const RealStart& real) {
+  std::vector<JitProcess> processes;
+  for (const JitCode::Mapping& mapping : code.mappings()) {
+    if (processes.empty() || processes.back().process != mapping.process) {
+      if (processes.size() == kMaxJitProcesses) break;
+      processes.push_back({.process = mapping.process});
+    }
+    add_mapping(mapping, real, processes.back());
+  }
+  for (JitProcess& process : processes) std::ranges::sort(process.addresses);
+  return processes;
+}
+
+// Functions that are not in one of the mappings are left out: a process may say anything.
+void add_functions(const JitProcess& process, std::string_view lines, TraceWriter& writer) {
+  for_each_line(lines, [&](std::string_view text) {
+    const auto line = perf_map_line(text);
+    if (!line) return;
+    const auto mapping = std::ranges::find_if(process.mappings, [&](const JitMapping& each) {
+      return line->address >= each.start && line->address < each.end &&
+             line->size <= each.end - line->address;
+    });
+    if (mapping == process.mappings.end()) return;
+    writer.add_jit_function({.process = process.process,
+                             .address = mapping->shown + (line->address - mapping->start),
+                             .size = line->size,
+                             .name = std::string(line->name)});
+  });
+}
+
+}  // namespace
+
+void add_user_code(const BuildIds& ids, TraceWriter& writer, const RealStart& real) {
   for (const auto& [number, file] : writer.mapped_files()) ids.ask(file, writer.process_of(number));
+  std::vector<JitProcess> processes = jit_processes(writer.jit_code(), real);
+  for (JitProcess& each : processes)
+    if (const auto user = writer.user_of(each.process))
+      each.read = ids.ask([process = each.process, user = *user, addresses = each.addresses] {
+        return read_perf_map(process, user, addresses);
+      });
   ids.wait();
   std::vector<MappedFile> files;
   for (const auto& [number, file] : writer.mapped_files())
@@ -213,6 +301,8 @@ void add_build_ids(const BuildIds& ids, TraceWriter& writer) {
       files.back().build_id = std::move(*id);
     }
   for (MappedFile& file : files) writer.add_file(std::move(file));
+  for (const JitProcess& process : processes)
+    if (const auto lines = ids.take(process.read)) add_functions(process, *lines, writer);
 }
 
 }  // namespace ktraced

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The build ids of the files that processes had mapped, for the metadata of traces.
+// What is found out about the code of processes when a trace ends: the build ids of the files that
+// they had mapped, and the names of functions that they had made.
 #pragma once
 
 #include <chrono>
@@ -22,12 +23,12 @@ namespace ktraced {
 [[nodiscard]] std::string read_build_id(const MappedFile& file, uint32_t process);
 
 // Reads each file once, in a thread of its own: any user can run a file that hangs when it is
-// opened. Thread-safe.
+// opened. The thread reads other files of users too. Thread-safe.
 class BuildIds {
  public:
   using Read = std::function<std::string(const MappedFile& file, uint32_t process)>;
   struct Limits {
-    size_t known = 65536;  // files; then all are read again
+    size_t known = 65536;  // results; then all files are read again
     size_t asked = 4096;   // files that are not read yet; others are left out
     // Threads that hang and are left behind. Then no other files are read.
     size_t hanging = 4;
@@ -44,18 +45,27 @@ class BuildIds {
 
   // Reads the file if it is not known yet, and does not wait.
   void ask(const MappedFile& file, uint32_t process) const;
+  // Makes another read that may hang, and does not wait. Returns the number of its result.
+  [[nodiscard]] uint64_t ask(std::function<std::string()> read) const;
   // Waits until the files that were asked for are read, or it has taken too long.
   void wait() const;
   // The build id of a file by its number, empty if it has none or could not be read; nothing if it
   // was not read.
   [[nodiscard]] std::optional<std::string> find(uint64_t number) const;
+  // What find() returns, which is not known any more then.
+  [[nodiscard]] std::optional<std::string> take(uint64_t number) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 };
 
-// Adds the build ids of all mapped files to a trace, before it is finished. Waits for them.
-void add_build_ids(const BuildIds& ids, TraceWriter& writer);
+// The address at which a mapping is that a trace shows at `start`; nothing: it is not known.
+using RealStart = std::function<std::optional<uint64_t>(uint64_t start)>;
+
+// Adds to a trace, before it is finished, the build ids of all mapped files, and the names of
+// functions that processes had made, as their perf maps have them. Waits for that. `real`: of a
+// trace with pseudonyms of user addresses; null: it has the addresses.
+void add_user_code(const BuildIds& ids, TraceWriter& writer, const RealStart& real = nullptr);
 
 }  // namespace ktraced

@@ -19,6 +19,7 @@
 #include "harness/machine/temp_dir.h"
 #include "harness/traces/stack_truth.h"
 #include "harness/traces/trace_files.h"
+#include "trace/directory/trace_reader.h"
 
 namespace ktraced::live {
 namespace {
@@ -223,6 +224,30 @@ TEST(UserStacks, OfAProgramInMemoryAreInAFileWithoutAPath) {
   EXPECT_TRUE(report["program"].get<std::string>().starts_with("/memfd:")) << report;
   EXPECT_TRUE(trace.has_stacks_of(report));
   expect_files(daemon, trace, report, may_open_mapped_files());
+}
+
+// The process says what its code is called, while it lives and afterwards.
+TEST(UserStacks, OfCodeThatTheProcessHasMadeHaveItsNames) {
+  StackTruth truth({"through=jit", "call", "wait"});
+  const PerfMap map(truth.pid());
+  Daemon daemon(stack_truth_config(truth.pid()));
+  truth.go();
+  const fs::path alive = snapshot_of(daemon);
+  const json report = truth.finish().at(0);
+  const json& jitted = report["functions"]["jitted"];
+  const uint64_t begin = jitted["begin"], size = jitted["end"].get<uint64_t>() - begin;
+  const bool files = knows_files_of_stacks(daemon);
+  for (const fs::path& trace : {alive, snapshot_of(daemon)}) {
+    const auto reader = TraceReader::open(trace);
+    ASSERT_TRUE(reader);
+    const auto& functions = reader->jit_functions();
+    ASSERT_THAT(functions, SizeIs(files ? 1 : 0)) << trace;
+    if (!files) continue;
+    EXPECT_EQ(functions[0].process.tgid, report["pid"].get<uint32_t>());
+    EXPECT_EQ(functions[0].address, begin);
+    EXPECT_EQ(functions[0].size, size);
+    EXPECT_EQ(functions[0].name, "jitted");
+  }
 }
 
 // Other threads map and unmap executable memory.

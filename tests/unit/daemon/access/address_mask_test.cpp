@@ -198,6 +198,23 @@ TEST_F(AddressMaskTest, MovesWhereAProcessWasAtASample) {
   EXPECT_EQ(shown_of(kStart + 5)[1], kStart + 5);
 }
 
+// For the daemon itself: it looks for names of the code.
+TEST_F(AddressMaskTest, KnowsWhereMappingsOfNoFileAre) {
+  constexpr uint64_t kStart = 0x7f0000026000;
+  const auto shown = [&](uint64_t start, uint64_t file) {
+    return mapping_of_words(masked_words(test::mapping_record_of(
+                                1, {.start = start, .end = start + 0x1000, .file = file})))
+        .start;
+  };
+  const uint64_t anonymous = shown(kStart, MAPPING_ANONYMOUS),
+                 of_file = shown(kStart + 0x1000, uint64_t{1} << 63);
+  EXPECT_EQ(mask_->mapping_start(anonymous), kStart);
+  EXPECT_FALSE(mask_->mapping_start(of_file));
+  EXPECT_FALSE(mask_->mapping_start(kStart));
+  mask_.emplace(pseudonyms_, Schema(), HiddenAddresses{.kernel = true, .user = false});
+  EXPECT_EQ(mask_->mapping_start(kStart), kStart);
+}
+
 TEST_F(AddressMaskTest, HidesWhatItIsAskedTo) {
   const Bytes event =
       test::with_stacks(words_record(kBuiltIn, {kMaskedCode, kMaskedData, 0, 0, 7}), {5, 6});

@@ -130,7 +130,9 @@ TEST_F(SnapshotWriterTest, SaysThatCommandLinesAreMissing) {
 TEST_F(SnapshotWriterTest, AddsTheBuildIdsOfMappedFilesBeforeItEnds) {
   fill(0, kSecond, 1);
   uint64_t records = 0;
-  job.build_ids = [&](const TraceWriter& writer) { records = writer.total().records; };
+  job.user_code = [&](const TraceWriter& writer, const RealStart&) {
+    records = writer.total().records;
+  };
   EXPECT_EQ(written().total().records, 1U);
   EXPECT_EQ(records, 1U) << "all records are there when the files are asked for";
 }

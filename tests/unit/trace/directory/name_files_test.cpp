@@ -140,6 +140,34 @@ TEST_F(NameFiles, HaveTheMappedFilesOfStacks) {
                 {.number = kNumber | 2, .path = "b", .deleted = true, .cut = true}}));
 }
 
+TEST_F(NameFiles, HaveTheFunctionsThatProcessesHaveMade) {
+  const std::filesystem::path path = directory_.path() / "jit";
+  const test::TraceSpec spec{
+      .schema = test::built_schema(),
+      .packets = {{.cpu = 0, .records = {test::mapping_record_of(1, {.start = 1, .end = 2})}}}};
+  auto writer = test::begin_trace(path, spec);
+  const ProcessId process{.tgid = 7, .start_ns = 1'000'000'000};
+  const JitFunction late{.process = process, .address = 0x9000, .size = 16, .name = "b \"\xff"};
+  const JitFunction early{.process = process, .address = 0x8000, .size = 8, .name = "a"};
+  writer->add_jit_function(late);
+  writer->add_jit_function(early);
+  test::check(writer->finish(test::manifest_of(*writer, spec), {}));
+  EXPECT_EQ(read_back(path).jit_functions(), (std::vector<JitFunction>{early, late}));
+}
+
+TEST_F(NameFiles, AreReportedIfTheFunctionsOfProcessesAreDamaged) {
+  write();
+  const auto damage = [&](const char* members) {
+    test::write_file(trace_ / kJitFile,
+                     fmt::format(R"({{"functions":[{{"tgid":1,"start_ns":2{}}}]}})", members));
+    return TraceReader::open(trace_)->damage().size();
+  };
+  EXPECT_EQ(damage(R"(,"address":"0x1","size":3,"name":"a")"), 0U);
+  EXPECT_EQ(damage(R"(,"address":"0x1","size":3)"), 1U);
+  EXPECT_EQ(damage(R"(,"address":1,"size":3,"name":"a")"), 1U);
+  EXPECT_EQ(damage(R"(,"address":"0x1","size":-3,"name":"a")"), 1U);
+}
+
 TEST_F(NameFiles, AreReportedIfTheirMappedFilesAreDamaged) {
   write();
   const auto damage = [&](const char* members) {

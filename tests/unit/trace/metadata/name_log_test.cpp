@@ -73,6 +73,23 @@ TEST(NameLog, KeepsTheFirstControlGroupsAndCommandLinesUpToALimitAndSaysSo) {
   EXPECT_THAT(log.commands_json(), testing::Not(HasSubstr("late")));
 }
 
+TEST(NameLog, KnowsTheUserOfAProcess) {
+  NameLog log;
+  const auto add = [&](uint64_t ts, uint32_t tgid, uint32_t uid, uint64_t start) {
+    log.add(test::make_record(METADATA_task, ts, 7,
+                              rec_metadata_task{.tgid = tgid, .uid = uid, .start_time = start}));
+  };
+  add(1 * kMs, 7, 1000, 100 * kMs);
+  add(2 * kMs, 7, 1001, 100 * kMs);
+  add(3 * kMs, 0, 0, 0);  // it has ended
+  add(4 * kMs, 7, 1002, 300 * kMs);
+  add(5 * kMs, 8, 1003, 300 * kMs);  // a thread of another process
+  EXPECT_EQ(log.user_of({.tgid = 7, .start_ns = 100 * kMs + 5}), 1001U);
+  EXPECT_EQ(log.user_of({.tgid = 7, .start_ns = 300 * kMs}), 1002U);
+  EXPECT_EQ(log.user_of({.tgid = 7, .start_ns = 500 * kMs}), std::nullopt);
+  EXPECT_EQ(log.user_of({.tgid = 8, .start_ns = 300 * kMs}), std::nullopt);
+}
+
 TEST(NameLog, CarriesTheControlGroupsOfItsThreads) {
   NameLog log, next;
   rec_metadata_task task{};

@@ -2,6 +2,7 @@
 #include "trace/symbols/build_ids.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,6 +13,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/files/proc_stat.h"
+#include "base/files/read_file.h"
 #include "trace/directory/trace_reader.h"
 #include "trace/symbols/elf_file.h"
 #include "unit/support/schema.h"
@@ -155,6 +158,96 @@ TEST(BuildIds, GoOnWithoutAFileThatHangs) {
   gate->open();
 }
 
+TEST(BuildIds, MakeOtherReadsEachTime) {
+  const BuildIds ids;
+  int reads = 0;
+  const auto read = [&] { return std::to_string(++reads); };
+  const uint64_t first = ids.ask(read), second = ids.ask(read);
+  while (!ids.find(second)) std::this_thread::yield();
+  EXPECT_EQ(ids.take(first), "1");
+  EXPECT_EQ(ids.take(second), "2");
+  EXPECT_FALSE(ids.take(second));
+  EXPECT_FALSE(ids.take(0));
+}
+
+// This process, as one that has made code, and says what it is.
+class JitTrace : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kStart = 0x7f0000001000, kShown = 0x123000, kSize = 0x2000;
+
+  void SetUp() override {
+    map_ = fmt::format("/tmp/perf-{}.map", ::getpid());
+    const auto stat = read_file("/proc/self/stat", kProcBytesMax);
+    start_ns_ = start_in_stat(stat.value_or("")).value();
+  }
+  void TearDown() override { fs::remove(map_); }
+
+  // The functions in a trace that has code of this process at `start`.
+  std::vector<JitFunction> functions(uint64_t start, const RealStart& real) {
+    const auto pid = static_cast<uint32_t>(::getpid());
+    rec_metadata_task task{.tgid = pid, .uid = ::getuid(), .start_time = start_ns_ + 1};
+    const test::TraceSpec spec{
+        .schema = test::built_schema(),
+        .packets = {{.cpu = 0,
+                     .records = {test::mapping_record_of(1, {.tgid = pid,
+                                                             .process_start = start_ns_ + 1,
+                                                             .start = start,
+                                                             .end = start + kSize}),
+                                 test::stack_record_of(
+                                     1, {.number = 5,
+                                         .kind = STACK_USER,
+                                         .frames = {start + 0x10, start + 0x120, 0x400000}})}}},
+        .names = {test::make_record(METADATA_task, 0, pid, task)}};
+    const fs::path path = directory_.path() / "trace";
+    auto writer = test::begin_trace(path, spec);
+    constexpr std::chrono::hours kLong(1);
+    add_user_code(BuildIds(read_build_id, {.patience = kLong, .for_all = kLong}), *writer, real);
+    test::check(writer->finish(test::manifest_of(*writer, spec), {}));
+    auto reader = TraceReader::open(path);
+    EXPECT_TRUE(reader && reader->damage().empty());
+    EXPECT_EQ(fs::exists(path / "jit.json"), !reader->jit_functions().empty());
+    return reader->jit_functions();
+  }
+  [[nodiscard]] ProcessId process() const {
+    return {.tgid = static_cast<uint32_t>(::getpid()), .start_ns = start_ns_ + 1};
+  }
+
+  const test::TempDirectory directory_;
+  fs::path map_;
+  uint64_t start_ns_ = 0;
+};
+
+TEST_F(JitTrace, HasTheNamesOfItsFrames) {
+  test::write_file(map_,
+                   "7f0000001000 20 first\n7f0000001020 20 unused\n7f0000001100 20 se \"cond\n"
+                   "400000 100 elsewhere\n");
+  EXPECT_EQ(
+      functions(kStart, nullptr),
+      (std::vector<JitFunction>{
+          {.process = process(), .address = kStart, .size = 0x20, .name = "first"},
+          {.process = process(), .address = kStart + 0x100, .size = 0x20, .name = "se \"cond"}}));
+}
+
+TEST_F(JitTrace, HasThemWhereAReaderSeesTheCode) {
+  test::write_file(map_, "7f0000001000 20 first\n");
+  const auto found = functions(kShown, [](uint64_t start) {
+    return start == kShown ? std::optional(kStart) : std::nullopt;
+  });
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].address, kShown);
+  EXPECT_NE(find_jit_function(found, process(), kShown + 0x10), nullptr);
+}
+
+TEST_F(JitTrace, HasNoFunctionThatIsBeyondItsMapping) {
+  test::write_file(map_, "7f0000000000 8000 all\n0 ffffffffffffffff everything\n");
+  EXPECT_TRUE(functions(kStart, nullptr).empty());
+}
+
+TEST_F(JitTrace, HasNoneIfNoAddressIsKnown) {
+  test::write_file(map_, "7f0000001000 20 first\n");
+  EXPECT_TRUE(functions(kShown, [](uint64_t) { return std::nullopt; }).empty());
+}
+
 TEST(BuildIds, AreInTheTrace) {
   const test::TempDirectory directory;
   const fs::path path = directory.path() / "trace";
@@ -171,7 +264,7 @@ TEST(BuildIds, AreInTheTrace) {
         return file.path == "/a" && process == 9 ? std::string("0a1b") : std::string();
       },
       {});
-  add_build_ids(ids, *writer);
+  add_user_code(ids, *writer);
   test::check(writer->finish(test::manifest_of(*writer, spec), {}));
   auto reader = TraceReader::open(path);
   ASSERT_TRUE(reader);
