@@ -1,26 +1,51 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A map file of a program that compiles at run time. The last line that names an address holds.
-#include "decoders/symbols/map_file.h"
+// A perf map file of a process that compiles at run time. The last line that names an address
+// holds.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
 
 #include "base/files/lines.h"
 #include "fuzz/fuzz.h"
+#include "trace/symbols/perf_map.h"
 
 namespace ktraced::fuzz {
+namespace {
+
+std::string lines_of(std::string_view bytes, const std::vector<uint64_t>& addresses) {
+  const Fd file(::memfd_create("fuzz", MFD_CLOEXEC));
+  require(
+      file &&
+          ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
+          ::lseek(file.get(), 0, SEEK_SET) == 0,
+      "there is a file");
+  return perf_map_lines(file, addresses, {.time = std::chrono::hours(1)});
+}
+
+bool names(std::string_view text, uint64_t address) {
+  const auto line = perf_map_line(text);
+  return line && address >= line->address && address - line->address < line->size;
+}
+
+}  // namespace
 
 void check_input(std::string_view input) {
-  const auto names = map_names(input);
-  if (!names) return require_error(names.error(), ExitCode::data);
-  std::string_view last;
-  for_each_line(input, [&](std::string_view line) { last = line; });
-  const auto alone = map_names(last);
-  require(alone.has_value(), "a line is read alone");
-  for (const uint64_t address :
-       {uint64_t{0}, uint64_t{0x1000}, uint64_t{0x1010}, uint64_t{0x2008}, UINT64_MAX}) {
-    const auto found = names->at(address), by_last = alone->at(address);
-    if (found) require(input.find(found->name) != input.npos, "a name is in the file", found->name);
-    if (by_last)
-      require(found && found->name == by_last->name && found->offset == by_last->offset,
-              "the last line holds", last);
+  const std::vector<uint64_t> addresses = {0, 0x1000, 0x1010, 0x2008, UINT64_MAX - 1};
+  const std::string found = lines_of(input, addresses);
+  for_each_line(found, [&](std::string_view text) {
+    const auto line = perf_map_line(text);
+    require(line.has_value(), "a line is read again", text);
+    require(line->name.size() <= PerfMapLimits::kName, "a name is short", text);
+    require(input.find(line->name) != input.npos, "a name is in the file", text);
+  });
+  require(lines_of(found, addresses) == found, "what was found is found again", found);
+  for (const uint64_t address : addresses) {
+    std::string_view last;
+    for_each_line(input, [&](std::string_view line) {
+      if (line.size() <= PerfMapLimits::kLine && names(line, address)) last = line;
+    });
+    require(lines_of(input, {address}) == lines_of(last, {address}), "the last line holds", last);
   }
 }
 

@@ -169,7 +169,7 @@ def libraries() -> list[bytes]:
 
 
 def map_files() -> list[bytes]:
-    return [text for text in literals("decoders/symbols/map_file_test.cpp") if b"\n" in text]
+    return [text for text in literals("trace/symbols/perf_map_test.cpp") if b"\n" in text]
 
 
 def queries() -> list[bytes]:

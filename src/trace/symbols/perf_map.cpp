@@ -53,21 +53,23 @@ class NamedAddresses {
     if (first == last) return 0;
     std::fill(lines_.begin() + (first - addresses_.begin()),
               lines_.begin() + (last - addresses_.begin()),
-              fmt::format("{:x} {:x} {}\n", line->address, line->size,
-                          line->name.substr(0, PerfMapLimits::kName)));
+              Line(++added_, fmt::format("{:x} {:x} {}\n", line->address, line->size,
+                                         line->name.substr(0, PerfMapLimits::kName))));
     return static_cast<size_t>(last - first);
   }
-  // Each of them once.
+  // Each of them once, in the order in which they were added.
   [[nodiscard]] std::string text() const {
     std::string text;
-    for (const std::string& line : std::set<std::string>(lines_.begin(), lines_.end()))
-      text += line;
+    for (const auto& [number, line] : std::set<Line>(lines_.begin(), lines_.end())) text += line;
     return text;
   }
 
  private:
+  using Line = std::pair<uint64_t, std::string>;  // with its number
+
   const std::vector<uint64_t>& addresses_;
-  std::vector<std::string> lines_;  // by address; empty: none names it
+  std::vector<Line> lines_;  // by address; empty: none names it
+  uint64_t added_ = 0;
 };
 
 // A directory of /proc stays that of its process, whatever gets the number later.

@@ -36,8 +36,9 @@ struct PerfMapLimits {
   static constexpr size_t kName = 512;   // bytes; longer names are cut
 };
 
-// The lines of a file that name these addresses, which ascend, as text; each at most once. Code may
-// be replaced: of several lines the last one counts. Empty if the file exceeds the limits.
+// The lines of a file that name these addresses, which ascend, as text; each at most once, in the
+// order of the file. Code may be replaced: of several lines the last one counts. Empty if the file
+// exceeds the limits.
 [[nodiscard]] std::string perf_map_lines(const Fd& file, const std::vector<uint64_t>& addresses,
                                          const PerfMapLimits& limits = {});
 

@@ -46,8 +46,11 @@ TEST_F(PerfMap, HasLinesOfThreeParts) {
             (PerfMapLine{.address = 0x7f00, .size = 0x1c, .name = "LazyCompile:*add /a b.js:1"}));
   EXPECT_EQ(perf_map_line("0x7f00 0x1c f"),
             (PerfMapLine{.address = 0x7f00, .size = 0x1c, .name = "f"}));
-  for (const char* bad : {"", "7f00", "7f00 1c", "7f00 1c ", "7f00  1c f", "g 1 f", "7f00 0 f",
-                          "10000000000000000 1 f", "ffffffffffffffff 2 f", "-1 1 f", " 7f00 1 f"})
+  EXPECT_EQ(perf_map_line("0x7f00 40 Lcom/example/Main;::run"),
+            (PerfMapLine{.address = 0x7f00, .size = 0x40, .name = "Lcom/example/Main;::run"}));
+  for (const char* bad :
+       {"", "nonsense", "7f00 ", "7f00", "7f00 1c", "7f00 1c ", "7f00  1c f", "g 1 f", "7f00 0 f",
+        "10000000000000000 1 f", "ffffffffffffffff 2 f", "-1 1 f", " -1 1 f", " 7f00 1 f"})
     EXPECT_FALSE(perf_map_line(bad)) << bad;
 }
 
@@ -63,6 +66,10 @@ TEST_F(PerfMap, GivesTheLinesOfTheAddressesOnly) {
 TEST_F(PerfMap, GivesTheLastLineOfCodeThatWasReplaced) {
   EXPECT_EQ(lines_of("1000 10 old\n1008 10 new\n", {0x1004, 0x1009}), "1000 10 old\n1008 10 new\n");
   EXPECT_EQ(lines_of("1008 10 old\n1000 10 new\n", {0x1009}), "1000 10 new\n");
+  EXPECT_EQ(lines_of("1000 100 first\n1080 100 second\n1000 10 third\n",
+                     {0x1000, 0x100f, 0x1010, 0x1080, 0x117f}),
+            "1000 100 first\n1080 100 second\n1000 10 third\n")
+      << "in the order of the file";
 }
 
 TEST_F(PerfMap, CutsLongNamesAndLeavesOutLongLines) {
