@@ -13,6 +13,8 @@
 
 namespace ktraced {
 
+struct JitFunction;
+
 // The code at a frame: what its name depends on.
 struct FrameCode {
   // Code of a process is of a file, of the kernel's own page in it, or of anonymous memory, where
@@ -22,6 +24,7 @@ struct FrameCode {
   bool is_return = true;             // the instruction before it is a call
   uint64_t at = 0;                   // its address; of a file: its offset there; of others 0
   const MappedFile* file = nullptr;  // of Kind::file; null: the trace does not have it
+  const JitFunction* jit = nullptr;  // of Kind::anonymous; null: the trace does not name it
 
   // The byte that is asked for: of a return address, one of the call before it.
   [[nodiscard]] uint64_t byte() const { return at - (is_return && at != 0 ? 1 : 0); }
@@ -31,8 +34,9 @@ struct FrameCode {
 // The texts of a trace and of files: make them printable() to show them.
 struct FrameText {
   std::string function;
-  std::string module;  // of the function: a kernel module, or the name of a file without its
-                       // directory; empty: the kernel, or unknown
+  std::string module;  // of the function: a kernel module, the name of a file without its
+                       // directory, or "jit" of code that was made at run time; empty: the
+                       // kernel, or unknown
   const MappedFile* file = nullptr;  // of code of a process; null: of no file, or unknown
   std::string source = {};           // with lines: path of the source; empty: unknown
   uint32_t line = 0;                 // there

@@ -96,11 +96,13 @@ FrameCode StackNames::code_of(const Stack& stack, size_t frame, const StackPlace
   FrameCode code{
       .kind = FrameCode::Kind::nowhere, .is_return = frame != 0, .at = stack.frames[frame]};
   if (at.pid == 0) return code;
-  const auto place =
-      stacks_.mappings().find({.tgid = at.pid, .start_ns = at.start_ns}, ts, code.byte());
+  const ProcessId process{.tgid = at.pid, .start_ns = at.start_ns};
+  const auto place = stacks_.mappings().find(process, ts, code.byte());
   if (!place) return code;
   code.kind = kind_of(place->kind);
   code.file = place->file;
+  if (code.kind == FrameCode::Kind::anonymous)
+    code.jit = stacks_.jit_function(process, code.byte());
   const bool is_file = code.kind == FrameCode::Kind::file;
   code.at = is_file ? place->offset + (code.at - code.byte()) : 0;
   if (!is_file) code.is_return = false;

@@ -89,8 +89,8 @@ class ReportInput {
   // Call after the last event. Adds the stacks that traces have outside the window; a stream has
   // all that its events need.
   virtual void read_stacks(TraceStacks& /*stacks*/) {}
-  // Call after the last event. Adds what is known of mapped files beside the events, which is their
-  // build ids. Of a stream, those of files on this machine.
+  // Call after the last event. Adds what is known of code beside the events: build ids of mapped
+  // files, and functions that processes had made. Of a stream, build ids of files on this machine.
   virtual void add_files(TraceStacks& stacks) = 0;
   // Finds the symbols of these addresses at once, so that symbol() does not ask for each by itself.
   virtual void find_symbols(const std::vector<uint64_t>& /*addresses*/) {}

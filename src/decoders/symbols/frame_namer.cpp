@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "trace/metadata/jit_code.h"
+
 namespace ktraced {
 namespace {
 
@@ -75,7 +77,8 @@ FrameNamer frame_namer(std::function<std::string_view(uint64_t address)> symbol,
       case FrameCode::Kind::vdso:
         return {without_name("[vdso]")};
       case FrameCode::Kind::anonymous:
-        return {without_name("[anonymous]")};
+        if (code.jit == nullptr) return {without_name("[anonymous]")};
+        return {{.function = code.jit->name, .module = "jit"}};
       case FrameCode::Kind::nowhere:
         break;
     }

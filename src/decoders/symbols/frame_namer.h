@@ -27,11 +27,11 @@ struct FrameOptions {
 // "ext4_read+0x2a/0x90 [ext4]" as function and module.
 [[nodiscard]] FrameText frame_of_symbol(std::string_view symbol);
 
-// Names frames of the kernel by `symbol`, which is empty if it is unknown, and those of processes
-// by their files. What has no name is said as it is: "libc.so.6+0x2a1ca" of a file without that
-// symbol, "[vdso]", "[anonymous]" for code that was made at run time, "[0x7f0000001234]" for an
-// address in no known mapping. `files` must outlive the result; its problems() say what was not
-// read.
+// Names frames of the kernel by `symbol`, which is empty if it is unknown, those of processes by
+// their files, and code that was made at run time as the trace does. What has no name is said as it
+// is: "libc.so.6+0x2a1ca" of a file without that symbol, "[vdso]", "[anonymous]" for code of no
+// file, "[0x7f0000001234]" for an address in no known mapping. `files` must outlive the result; its
+// problems() say what was not read.
 [[nodiscard]] FrameNamer frame_namer(std::function<std::string_view(uint64_t address)> symbol,
                                      FrameNames& files);
 

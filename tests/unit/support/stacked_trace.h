@@ -102,4 +102,18 @@ inline TraceSpec stacked_trace_of_file(const std::string& path, const std::strin
   return spec;
 }
 
+// Its process has made the code that it runs: run() has called sum().
+inline TraceSpec stacked_trace_of_jit() {
+  TraceSpec spec = stacked_trace();
+  auto& records = spec.packets.front().records;
+  records.insert(
+      records.begin(),
+      mapping_record_of(kSecond,
+                        {.tgid = 812, .process_start = 0, .start = 0x400000, .end = 0x500000}));
+  spec.jit_functions = {
+      {.process = {.tgid = 812}, .address = 0x401000, .size = 0x100, .name = "sum /srv/app.js:10"},
+      {.process = {.tgid = 812}, .address = 0x401f00, .size = 0x100, .name = "run"}};
+  return spec;
+}
+
 }  // namespace ktraced::test

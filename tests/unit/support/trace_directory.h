@@ -61,6 +61,7 @@ struct TraceSpec {
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
   std::vector<MappedFile> files = {};  // what is known of them beside the packets
+  std::vector<JitFunction> jit_functions = {};
 };
 
 // The packet in the form a writer takes.
@@ -84,6 +85,7 @@ inline std::unique_ptr<TraceWriter> begin_trace(const std::filesystem::path& pat
     check((*writer)->write(*PacketView::parse(packet_of(packet, spec.origin))));
   for (const Bytes& name : spec.names) (*writer)->add_names(name);
   for (const MappedFile& file : spec.files) (*writer)->add_file(file);
+  for (const JitFunction& function : spec.jit_functions) (*writer)->add_jit_function(function);
   return std::move(*writer);
 }
 

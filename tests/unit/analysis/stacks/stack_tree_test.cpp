@@ -31,7 +31,7 @@ std::vector<FrameText> name(const FrameCode& code) {
     case FrameCode::Kind::vdso:
       return {{"[vdso]", ""}};
     case FrameCode::Kind::anonymous:
-      return {{"[anonymous]", ""}};
+      return {{code.jit == nullptr ? "[anonymous]" : code.jit->name, ""}};
     case FrameCode::Kind::nowhere:
       break;
   }
@@ -112,6 +112,27 @@ TEST_F(StackNamesTest, FindsTheFileOfAFrameByTheByteBeforeAReturnAddress) {
   EXPECT_EQ(names_.text(frames[0].text).module, "?") << "the trace does not say which file";
   EXPECT_EQ(frames[1].address, 0x2000U);
   EXPECT_EQ(frames[1].code.byte(), 0xfffU);
+}
+
+TEST_F(StackNamesTest, FindsTheFunctionThatTheProcessHasMade) {
+  map({.tgid = 812, .start = 0x4000, .end = 0x5000});
+  map({.tgid = 813, .start = 0x4000, .end = 0x5000});
+  map({.tgid = 812, .start = 0x5000, .end = 0x6000, .offset = 0, .file = kFile});
+  const ProcessId process{.tgid = 812, .start_ns = 1'000'000'000};
+  const std::vector<JitFunction> functions_made = {
+      {.process = process, .address = 0x4100, .size = 0x10, .name = "run"},
+      {.process = process, .address = 0x4000, .size = 0x10, .name = "sum"},
+      {.process = process, .address = 0x5000, .size = 0x10, .name = "of a file"}};
+  stacks_.add(functions_made);
+  stacks_.add(functions_made);  // of a second trace
+  learn({.number = kUser,
+         .kind = STACK_USER,
+         .frames = {0x4000, 0x4110, 0x4100, 0x4111, 0x5001, 0x400f}});
+  EXPECT_EQ(functions(kOfProcess), "sum run [anonymous] [anonymous] f:1 sum");
+  StackPlace other = kOfProcess;
+  other.pid = 813;
+  EXPECT_EQ(functions(other),
+            "[anonymous] [anonymous] [anonymous] [anonymous] u:20481 [anonymous]");
 }
 
 TEST_F(StackNamesTest, TakesTheMappingOfTheProcessAndTheTime) {

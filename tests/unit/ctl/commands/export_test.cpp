@@ -327,6 +327,17 @@ TEST_F(ExportTest, FoldsTheStacksOfSamples) {
             "nginx;[ended early: no frame pointer];[0x401000];ext4_read 1\n");
 }
 
+TEST_F(ExportTest, NamesCodeThatProcessesHadMade) {
+  const fs::path path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace_of_jit());
+  EXPECT_EQ(exported(to_file({path})).samples.at(0).stack, "run (/jit); sum /srv/app.js:10 (/jit)");
+  fs::remove(out_file_);
+  ExportCommand command = to_file({path});
+  command.form = ExportCommand::Form::folded;
+  run(command);
+  EXPECT_THAT(read_file(out_file_), HasSubstr("nginx;run;sum /srv/app.js:10 1\n"));
+}
+
 TEST_F(ExportTest, FoldsTheStacksOfOtherEvents) {
   const fs::path path = directory_.path() / "stacks";
   write_trace(path, stacked_trace());

@@ -412,6 +412,18 @@ TEST_F(Show, SaysWhyFunctionsHaveNoNames) {
   EXPECT_THAT(err_, HasSubstr("/nowhere/app"));
 }
 
+TEST_F(Show, NamesCodeThatTheProcessHadMade) {
+  const std::string path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace_of_jit());
+  ShowCommand command = of({path});
+  command.selection.events = {"kmalloc"};
+  command.stacks = true;
+  run(command);
+  EXPECT_THAT(out_, HasSubstr("<user stack trace>\n"
+                              "=> sum /srv/app.js:10 [jit] (401000)\n"
+                              "=> run [jit] (402000)\n"));
+}
+
 // The stack of the event is written before it.
 TEST_F(Show, FindsStacksOutsideTheWindow) {
   const std::string path = directory_.path() / "stacks";

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "trace/metadata/jit_code.h"
 #include "unit/support/shapes.h"
 
 namespace ktraced::test {
@@ -56,6 +57,14 @@ TEST_F(FrameNamerTest, HasLinesAndInlinedFunctionsOnRequest) {
   EXPECT_EQ(found[0].function, "shapes::square(int)");
   EXPECT_TRUE(found[0].inlined);
   EXPECT_EQ(label_of(found[2]), "shapes::hypotenuse(int, int) [whole.so] at shapes.cpp:16");
+}
+
+TEST_F(FrameNamerTest, NamesCodeThatAProcessHasMadeAsTheTraceDoes) {
+  const JitFunction sum{.address = 0x1000, .size = 16, .name = "LazyCompile:*sum /srv/app.js:10"};
+  const auto found = name({.kind = FrameCode::Kind::anonymous, .is_return = false, .jit = &sum});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found.front().is_named);
+  EXPECT_EQ(label_of(found.front()), "LazyCompile:*sum /srv/app.js:10 [jit]");
 }
 
 TEST_F(FrameNamerTest, SaysWhatHasNoNameAsItIs) {

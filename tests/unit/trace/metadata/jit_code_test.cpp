@@ -91,5 +91,16 @@ TEST(JitFunctions, AreFoundByProcessAndAddress) {
   EXPECT_EQ(find_jit_function({}, process, 0x1000), nullptr);
 }
 
+TEST(JitFunctions, OfTheSameAddressAreFoundByTheLastThatHasIt) {
+  const ProcessId process{.tgid = 7, .start_ns = 1'000'000'000};
+  std::vector<JitFunction> functions = {
+      {.process = process, .address = 0x1000, .size = 0x100, .name = "old"},
+      {.process = process, .address = 0x1000, .size = 0x10, .name = "new"},
+  };
+  sort_jit_functions(functions);
+  EXPECT_EQ(find_jit_function(functions, process, 0x100f)->name, "new");
+  EXPECT_EQ(find_jit_function(functions, process, 0x1010)->name, "old");
+}
+
 }  // namespace
 }  // namespace ktraced
