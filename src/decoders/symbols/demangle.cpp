@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "decoders/symbols/demangle.h"
 
+#define HAVE_DECL_BASENAME 1  // libiberty declares it unlike the C library, which has it
 #include <libiberty/demangle.h>
 
 #include <csetjmp>

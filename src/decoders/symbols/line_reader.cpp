@@ -17,51 +17,6 @@ constexpr int kMaxNesting = 256;  // of blocks and functions
 
 [[gnu::noreturn]] void end_without_memory() { ::_exit(LineReader::kOutOfMemory); }
 
-struct EndElf {
-  void operator()(Elf* elf) const { ::elf_end(elf); }
-};
-struct EndDwarf {
-  void operator()(::Dwarf* dwarf) const { ::dwarf_end(dwarf); }
-};
-
-// A file and its DWARF, which is freed first.
-struct DwarfFile {
-  std::unique_ptr<Elf, EndElf> elf;
-  std::unique_ptr<::Dwarf, EndDwarf> dwarf;
-
-  explicit DwarfFile(int file) {
-    if (file < 0) return;
-    ::elf_version(EV_CURRENT);
-    elf.reset(::elf_begin(file, ELF_C_READ_MMAP, nullptr));
-    if (elf) dwarf.reset(::dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
-  }
-};
-
-// Addresses of a compilation unit.
-struct UnitRange {
-  uint64_t begin;
-  uint64_t end;
-  Dwarf_Off unit;
-};
-
-std::vector<UnitRange> units_of(::Dwarf* dwarf) {
-  std::vector<UnitRange> ranges;
-  Dwarf_Off next = 0;
-  size_t header_size = 0;
-  for (Dwarf_Off at = 0;
-       ::dwarf_nextcu(dwarf, at, &next, &header_size, nullptr, nullptr, nullptr) == 0 && next > at;
-       at = next) {
-    Dwarf_Die unit;
-    if (::dwarf_offdie(dwarf, at + header_size, &unit) == nullptr) continue;
-    Dwarf_Addr base = 0, begin = 0, end = 0;
-    for (ptrdiff_t range = 0; (range = ::dwarf_ranges(&unit, range, &base, &begin, &end)) > 0;)
-      // The linker leaves functions that it has dropped at 0.
-      if (begin != 0 && begin < end) ranges.push_back({begin, end, at + header_size});
-  }
-  std::ranges::sort(ranges, {}, &UnitRange::begin);
-  return ranges;
-}
-
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 std::string name_of(Dwarf_Die& function) {
@@ -119,17 +74,63 @@ void set_call(SourceFunction& function, Dwarf_Die& unit, Dwarf_Die& inlined) {
 }  // namespace
 
 struct LineReader::Dwarf {
-  DwarfFile shared;  // outlives what refers to it
-  DwarfFile file;
-  std::vector<UnitRange> units;
+  struct EndElf {
+    void operator()(Elf* elf) const { ::elf_end(elf); }
+  };
+  struct EndDwarf {
+    void operator()(::Dwarf* dwarf) const { ::dwarf_end(dwarf); }
+  };
+
+  // A file and its DWARF, which is freed first.
+  struct File {
+    std::unique_ptr<Elf, EndElf> elf;
+    std::unique_ptr<::Dwarf, EndDwarf> dwarf;
+
+    explicit File(int file) {
+      if (file < 0) return;
+      ::elf_version(EV_CURRENT);
+      elf.reset(::elf_begin(file, ELF_C_READ_MMAP, nullptr));
+      if (elf) dwarf.reset(::dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
+    }
+  };
+
+  // Addresses of a compilation unit.
+  struct UnitRange {
+    uint64_t begin;
+    uint64_t end;
+    Dwarf_Off unit;
+  };
+
+  File shared;  // outlives what refers to it
+  File file;
+  std::vector<UnitRange> units = {};
+
+  void find_units();
 };
+
+void LineReader::Dwarf::find_units() {
+  ::Dwarf* dwarf = file.dwarf.get();
+  Dwarf_Off next = 0;
+  size_t header_size = 0;
+  for (Dwarf_Off at = 0;
+       ::dwarf_nextcu(dwarf, at, &next, &header_size, nullptr, nullptr, nullptr) == 0 && next > at;
+       at = next) {
+    Dwarf_Die unit;
+    if (::dwarf_offdie(dwarf, at + header_size, &unit) == nullptr) continue;
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (ptrdiff_t range = 0; (range = ::dwarf_ranges(&unit, range, &base, &begin, &end)) > 0;)
+      // The linker leaves functions that it has dropped at 0.
+      if (begin != 0 && begin < end) units.push_back({begin, end, at + header_size});
+  }
+  std::ranges::sort(units, {}, &UnitRange::begin);
+}
 
 LineReader::LineReader(std::unique_ptr<Dwarf> dwarf) : dwarf_(std::move(dwarf)) {}
 LineReader::LineReader(LineReader&&) noexcept = default;
 LineReader::~LineReader() = default;
 
 Result<LineReader> LineReader::open(int file, int shared) {
-  auto dwarf = std::make_unique<Dwarf>(DwarfFile(shared), DwarfFile(file));
+  auto dwarf = std::make_unique<Dwarf>(Dwarf::File(shared), Dwarf::File(file));
   ::Dwarf* opened = dwarf->file.dwarf.get();
   if (opened == nullptr) return fail(ExitCode::data, "{}", ::dwarf_errmsg(-1));
   ::dwarf_new_oom_handler(opened, end_without_memory);
@@ -137,12 +138,12 @@ Result<LineReader> LineReader::open(int file, int shared) {
     ::dwarf_new_oom_handler(other, end_without_memory);
     ::dwarf_setalt(opened, other);
   }
-  dwarf->units = units_of(opened);
+  dwarf->find_units();
   return LineReader(std::move(dwarf));
 }
 
 std::vector<SourceFunction> LineReader::at(uint64_t address) const {
-  const auto after = std::ranges::upper_bound(dwarf_->units, address, {}, &UnitRange::begin);
+  const auto after = std::ranges::upper_bound(dwarf_->units, address, {}, &Dwarf::UnitRange::begin);
   if (after == dwarf_->units.begin() || address >= std::prev(after)->end) return {};
   Dwarf_Die unit;
   if (::dwarf_offdie(dwarf_->file.dwarf.get(), std::prev(after)->unit, &unit) == nullptr) return {};

@@ -25,13 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kNumber = uint64_t{1} << 63;
+constexpr uint64_t kFileNumber = uint64_t{1} << 63;
 
 // What the programs would record of a file.
 MappedFile recorded(const fs::path& path) {
   struct stat status{};
   EXPECT_EQ(::stat(path.c_str(), &status), 0);
-  return {.number = kNumber | status.st_ino,
+  return {.number = kFileNumber | status.st_ino,
           .path = path.string(),
           .inode = status.st_ino,
           .changed_ns = static_cast<uint64_t>(status.st_ctim.tv_sec) * 1'000'000'000 +
@@ -122,15 +122,15 @@ TEST(BuildIds, ReadsEachFileOnce) {
         return fmt::format("{}-{}", file.inode, process);
       },
       {});
-  EXPECT_FALSE(ids.find(kNumber | 1));
+  EXPECT_FALSE(ids.find(kFileNumber | 1));
   ids.wait();
   for (int i = 0; i < 3; ++i) {
-    ids.ask({.number = kNumber | 1, .inode = 5}, 7);
-    ids.ask({.number = kNumber | 2, .inode = 6}, 8);
+    ids.ask({.number = kFileNumber | 1, .inode = 5}, 7);
+    ids.ask({.number = kFileNumber | 2, .inode = 6}, 8);
     ids.wait();
   }
-  EXPECT_EQ(ids.find(kNumber | 1), "5-7");
-  EXPECT_EQ(ids.find(kNumber | 2), "6-8");
+  EXPECT_EQ(ids.find(kFileNumber | 1), "5-7");
+  EXPECT_EQ(ids.find(kFileNumber | 2), "6-8");
   EXPECT_EQ(reads, 2);
 }
 
@@ -144,17 +144,17 @@ TEST(BuildIds, GoOnWithoutAFileThatHangs) {
       {.hanging = 2,
        .patience = std::chrono::milliseconds(1),
        .for_all = std::chrono::seconds(60)});
-  ids.ask({.number = kNumber | 1, .path = "hangs"}, 0);
-  ids.ask({.number = kNumber | 2}, 0);
+  ids.ask({.number = kFileNumber | 1, .path = "hangs"}, 0);
+  ids.ask({.number = kFileNumber | 2}, 0);
   ids.wait();
-  EXPECT_FALSE(ids.find(kNumber | 1));
-  while (!ids.find(kNumber | 2)) std::this_thread::yield();
-  EXPECT_EQ(ids.find(kNumber | 2), "id");
+  EXPECT_FALSE(ids.find(kFileNumber | 1));
+  while (!ids.find(kFileNumber | 2)) std::this_thread::yield();
+  EXPECT_EQ(ids.find(kFileNumber | 2), "id");
   // Beyond the limit nothing else is read, and nobody waits.
-  for (uint64_t i = 3; i < 6; ++i) ids.ask({.number = kNumber | i, .path = "hangs"}, 0);
-  ids.ask({.number = kNumber | 6}, 0);
+  for (uint64_t i = 3; i < 6; ++i) ids.ask({.number = kFileNumber | i, .path = "hangs"}, 0);
+  ids.ask({.number = kFileNumber | 6}, 0);
   ids.wait();
-  EXPECT_FALSE(ids.find(kNumber | 6));
+  EXPECT_FALSE(ids.find(kFileNumber | 6));
   gate->open();
 }
 
@@ -255,9 +255,9 @@ TEST(BuildIds, AreInTheTrace) {
       .schema = test::built_schema(),
       .packets = {
           {.cpu = 0,
-           .records = {test::file_record_of(1, kNumber | 1, "/a"),
-                       test::mapping_record_of(1, {.tgid = 9, .end = 1, .file = kNumber | 1}),
-                       test::file_record_of(1, kNumber | 2, "/b")}}}};
+           .records = {test::file_record_of(1, kFileNumber | 1, "/a"),
+                       test::mapping_record_of(1, {.tgid = 9, .end = 1, .file = kFileNumber | 1}),
+                       test::file_record_of(1, kFileNumber | 2, "/b")}}}};
   auto writer = test::begin_trace(path, spec);
   const BuildIds ids(
       [](const MappedFile& file, uint32_t process) {
