@@ -30,7 +30,7 @@ import program_help  # noqa: E402
 import roff  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
-COMMON = "Common options"  # heading of those that most commands of a page have
+COMMON = "Common options"  # heading of those that half of the commands of a page or more have
 ALSO = re.compile(r'^\.\\" also: (.*)\n', re.M)
 
 
@@ -39,13 +39,13 @@ def is_help(entry):
 
 
 def options_of_most(leaves):
-    """The options that most commands have with the same text, in the order of their helps; for each, the commands that
+    """The options that half of the commands or more have with the same text, in the order of their helps; for each, the commands that
     lack it, also with another text."""
     options = {leaf: [(entry.term, entry.text) for entry in found.entries("Options") if not is_help(entry)]
                for leaf, found in leaves.items()}
     counts = collections.Counter(option for each in options.values() for option in each)
     return {(term, text): [leaf for leaf, each in options.items() if term not in dict(each)]
-            for (term, text), count in counts.items() if count > 2 and 2 * count > len(leaves)}
+            for (term, text), count in counts.items() if count > 2 and 2 * count >= len(leaves)}
 
 
 class Pages:

@@ -14,11 +14,13 @@ import struct
 import sys
 import time
 
-PROTOCOL = 5
+PROTOCOL = 6
 PACKET = struct.Struct("<I16sIQQQQQQII")  # header and context
 LOST = struct.Struct("<QII")              # count, event id, reserved
 RECORD = struct.Struct("<QHHI")           # ts, id, size, tid: every record begins with it
 CONTEXT = 7                               # these bits of the size are the context of the record
+STACKS = 0x8000                           # of an id: the record ends with two numbers of 8 bytes, of its stacks
+FRAMES = range(251, 254)                  # ids of the stacks themselves and of the files that they are in
 ACCOUNT = struct.Struct("<IIQQQQ")        # event id, reserved, recorded, filtered, dropped, missed
 NAME_TASK, NAME_SLAB_CACHE, NAME_EVENT, SESSION_ACCOUNT = 1, 2, 3, 5
 INTEGERS = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
@@ -98,8 +100,9 @@ class Reader:
                     self.account = dict(zip(("recorded", "filtered", "dropped", "missed"), counts))
             elif stream == 1:
                 self.names.apply(ts, record_id, tid, data[at:at + size])
-            else:
-                self.held.append((ts, cpu, record_id, tid, data[at:at + size]))
+            elif record_id not in FRAMES:
+                end_of_fields = at + size - (16 if record_id & STACKS else 0)
+                self.held.append((ts, cpu, record_id & ~STACKS, tid, data[at:end_of_fields]))
             at += size
         if stream == 1:  # the end of a batch: everything up to `end` is here
             self.release(end)

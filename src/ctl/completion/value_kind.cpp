@@ -41,6 +41,7 @@ constexpr Entry kOptions[] = {
     {"session", ValueKind::sessions},
     {"since", ValueKind::free},
     {"socket", ValueKind::files},
+    {"stacks", ValueKind::events},
     {"syscall", ValueKind::syscalls},
     {"table", ValueKind::tables},
     {"tid", ValueKind::free},

@@ -349,7 +349,8 @@ TEST_F(Query, ShellRunsStatementsAndCommands) {
   const std::string tables = type(".tables");
   EXPECT_THAT(tables, HasSubstr("\nsys_exit           2  a system call returns\n"));
   EXPECT_THAT(tables, HasSubstr("\ncalls                 system calls from entry to exit\n"));
-  EXPECT_THAT(tables, HasSubstr("\nwithout rows: cgroup_moves, kmem_cache_alloc, "));
+  EXPECT_THAT(tables,
+              HasSubstr("\nwithout rows: cgroup_moves, cpu_sample, samples, kmem_cache_alloc, "));
   EXPECT_THAT(type(".help"), HasSubstr(".schema TABLE"));
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/live/rpc_client.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/packet/protocol_version.h"
 #include "unit/ctl/live/fake_daemon.h"
 
 namespace ktraced::test {
@@ -160,11 +162,13 @@ Error connect_error(const json& version) {
 }
 
 TEST(RpcClient, RefusesADaemonOfAnotherProtocolInOneSentence) {
-  const Error newer = connect_error({{"version", "9.8"}, {"protocol", 6}});
+  const Error newer = connect_error({{"version", "9.8"}, {"protocol", kProtocolVersion + 1}});
   EXPECT_EQ(newer.code, ExitCode::unavailable);
-  EXPECT_EQ(newer.message,
-            "ktraced 9.8 at SOCKET has protocol version 6, ktracectl " KTRACED_VERSION
-            " has 5: use the ktracectl of the daemon's version");
+  EXPECT_EQ(
+      newer.message,
+      fmt::format("ktraced 9.8 at SOCKET has protocol version {}, ktracectl {} has {}: use the "
+                  "ktracectl of the daemon's version",
+                  kProtocolVersion + 1, KTRACED_VERSION, kProtocolVersion));
   EXPECT_THAT(connect_error({{"version", "0.1.0"}}).message, HasSubstr("protocol version 1"))
       << "the first version did not name it";
   EXPECT_EQ(connect_error({{"protocol", "x"}}).code, ExitCode::unavailable);

@@ -259,18 +259,23 @@ TEST_F(SessionLedgerTest, AKilledDaemonLosesNoMisses) {
   }
 }
 
-TEST_F(SessionLedgerTest, CountsSystemCallsAtTheTracepointAndAtFunctions) {
-  kernel.hits = [](uint32_t, uint32_t, uint16_t event) -> uint64_t {
-    return event == EVENT_sys_enter ? 3 : event == CALL_ENTERED ? 40 : 500;
+TEST_F(SessionLedgerTest, CountsAnEventAtAllItsPlaces) {
+  constexpr uint16_t kStacked = STACK_PLACES + uint16_t{EVENT_sys_enter};
+  kernel.hits = [](uint32_t, uint32_t, uint16_t place) -> uint64_t {
+    return place == EVENT_sys_enter ? 3
+           : place == CALL_ENTERED  ? 40
+           : place == kStacked      ? 700
+                                    : 5000;
   };
   SessionLedger calls{kernel, misses};
-  EXPECT_EQ(calls.hits(SESSION_RECORDER, 0, EVENT_sys_enter), 2 * 43U) << "in two counters";
-  for (const uint16_t event : {uint16_t{EVENT_sys_enter}, uint16_t{CALL_ENTERED}})
+  EXPECT_EQ(calls.hits(SESSION_RECORDER, 0, EVENT_sys_enter), 2 * 743U) << "in two counters";
+  for (const uint16_t place : {uint16_t{EVENT_sys_enter}, uint16_t{CALL_ENTERED}, kStacked})
     calls.change(
-        std::array{SessionLedger::Target{.event = event, .sessions = kOutputBit, .direct = false}});
+        std::array{SessionLedger::Target{.event = place, .sessions = kOutputBit, .direct = false}});
   missed[EVENT_sys_enter] = 3;
   missed[CALL_ENTERED] = 40;
-  EXPECT_EQ(calls.missed(SESSION_OUTPUT, EVENT_sys_enter), 43U);
+  missed[kStacked] = 700;
+  EXPECT_EQ(calls.missed(SESSION_OUTPUT, EVENT_sys_enter), 743U);
 }
 
 TEST_F(SessionLedgerTest, TheNextDaemonContinuesTheRecorderAndAllMisses) {
