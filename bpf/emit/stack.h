@@ -362,8 +362,10 @@ static __always_inline struct stack_numbers take_stacks(void *ctx, struct stack_
 {
 	struct stack_numbers numbers = {};
 
+	if (choice.kernel > STACK_DEPTH_MAX)
+		choice.kernel = STACK_DEPTH_MAX;
 	barrier_var(choice.kernel); /* the verifier must see the bounds on the values that are used */
-	if (choice.kernel && choice.kernel <= STACK_DEPTH_MAX) {
+	if (choice.kernel) {
 		numbers.kernel =
 			take_kernel_stack(&buffers->of[BUFFER_KERNEL], ctx, choice.kernel, choice.skip);
 		store_stack(&buffers->of[BUFFER_KERNEL], hit, numbers.kernel, context);
