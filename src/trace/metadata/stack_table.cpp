@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "trace/metadata/stack_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,20 @@ namespace {
 size_t memory_of(const Stack& stack) {
   constexpr size_t kNode = sizeof(std::pair<const uint64_t, Stack>) + 2 * sizeof(void*);
   return kNode + stack.frames.size() * sizeof(uint64_t);
+}
+
+// Where user addresses are hidden, a frame is 0 as long as its mapping is not known: one copy of a
+// stack can have frames that another one lacks. Adds those of the copy. False: it is another stack.
+bool add_copy(Stack& stack, const Stack& copy) {
+  if (copy.kind != stack.kind || copy.end != stack.end ||
+      copy.frames.size() != stack.frames.size() ||
+      !std::ranges::equal(stack.frames, copy.frames, [](uint64_t frame, uint64_t other) {
+        return frame == other || frame == 0 || other == 0;
+      }))
+    return false;
+  std::ranges::transform(stack.frames, copy.frames, stack.frames.begin(),
+                         [](uint64_t frame, uint64_t other) { return frame != 0 ? frame : other; });
+  return true;
 }
 
 }  // namespace
@@ -66,9 +81,7 @@ void StackTable::add(RecordView record) {
     known = insert(number, older.empty() ? *stack : std::move(older.mapped()));
   }
   Stack& kept = known->second;
-  stack->ambiguous = kept.ambiguous;
-  if (kept == *stack) return;
-  if (!std::exchange(kept.ambiguous, true)) ++ambiguous_;
+  if (!add_copy(kept, *stack) && !std::exchange(kept.ambiguous, true)) ++ambiguous_;
 }
 
 const Stack* StackTable::find(uint64_t number) const {

@@ -31,7 +31,8 @@ struct Stack {
   StackKind kind = StackKind::kernel;
   StackEnd end = StackEnd::start;
   // Addresses, the innermost first: a return address, but the first one of a user stack is where
-  // the thread is. A kernel stack may begin with functions of tracing.
+  // the thread is. A kernel stack may begin with functions of tracing. 0: hidden from readers, and
+  // not known where it would be.
   std::vector<uint64_t> frames;
   bool ambiguous = false;  // another stack has the same number
 

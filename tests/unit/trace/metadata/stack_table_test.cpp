@@ -86,6 +86,23 @@ TEST(StackTable, NoticesTwoStacksWithOneNumber) {
   EXPECT_THAT(table.find(kNumber)->frames, ElementsAre(1, 2));
 }
 
+// As in a ring whose oldest mappings are overwritten, for a reader who gets pseudonyms.
+TEST(StackTable, TakesFramesThatAreHiddenInOneCopyFromAnother) {
+  StackTable table;
+  const auto add = [&](std::vector<uint64_t> frames) {
+    table.add(view(
+        stack_record_of(1, {.number = kNumber, .kind = STACK_USER, .frames = std::move(frames)})));
+  };
+  add({0, 2, 0});
+  add({1, 2, 0});
+  add({0, 0, 3});
+  EXPECT_THAT(table.find(kNumber)->frames, ElementsAre(1, 2, 3));
+  EXPECT_EQ(table.ambiguous(), 0U);
+  add({1, 0, 4});
+  EXPECT_THAT(table.find(kNumber)->frames, ElementsAre(1, 2, 3));
+  EXPECT_EQ(table.ambiguous(), 1U);
+}
+
 TEST(StackTable, KeepsTheStacksThatWereAddedLast) {
   const std::vector<uint64_t> frames(100, 7);
   const auto add = [&](StackTable& table, uint64_t number) {
