@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/access/user_addresses.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -27,7 +28,8 @@ void UserAddresses::mask_mapping(std::span<std::byte> record) {
   const uint64_t start = read_word(record, offsetof(rec_mapping, start));
   const uint64_t end = read_word(record, offsetof(rec_mapping, end));
   if (mappings_.size() >= kMaxMappings) mappings_.clear();
-  mappings_.insert_or_assign(start, Mapping{.end = end, .seen = ++noted_});
+  Mapping& mapping = mappings_[start];
+  mapping = {.end = std::max(mapping.end, end), .seen = ++noted_};
   const uint64_t shown = pseudonyms_.hide_mapping(start);
   if (starts_.size() >= kMaxMappings) starts_.clear();
   if (read_word(record, offsetof(rec_mapping, file)) == MAPPING_ANONYMOUS) starts_[shown] = start;
@@ -52,8 +54,9 @@ void UserAddresses::mask_sample(std::span<std::byte> record) const {
   write_word(record, kAt, moved(read_word(record, kAt), false));
 }
 
-// Mappings of several processes can overlap. The one that was seen last is most likely that of the
-// process; if it is not, a reader finds nothing.
+// Mappings of several processes can begin at the same address: all are moved to the same place, and
+// the longest one has all of their frames. They can also overlap otherwise. The one that was seen
+// last is most likely that of the process; if it is not, a reader finds nothing.
 uint64_t UserAddresses::moved(uint64_t frame, bool returns) const {
   constexpr int kTries = 16;
   const uint64_t address = frame - (returns ? 1 : 0);

@@ -37,8 +37,8 @@ class UserAddresses {
 
  private:
   struct Mapping {
-    uint64_t end = 0;
-    uint64_t seen = 0;  // mappings noted until then
+    uint64_t end = 0;   // of the longest one
+    uint64_t seen = 0;  // mappings noted until the last one
   };
   [[nodiscard]] uint64_t moved(uint64_t frame, bool returns) const;
 

@@ -180,6 +180,23 @@ TEST_F(AddressMaskTest, MovesMappingsAndTheFramesInThem) {
             later.start + 1);
 }
 
+// Programs that are linked for fixed addresses all begin at the same one.
+TEST_F(AddressMaskTest, KnowsTheLongestOfMappingsThatBeginAtTheSameAddress) {
+  constexpr uint64_t kStart = 0x401000;
+  const auto map = [&](uint32_t tgid, uint64_t pages) {
+    return mapping_of_words(masked_words(test::mapping_record_of(1, {.tgid = tgid,
+                                                                     .start = kStart,
+                                                                     .end = kStart + pages * 0x1000,
+                                                                     .file = uint64_t{1} << 63})))
+        .start;
+  };
+  const uint64_t shown = map(7, 9);
+  EXPECT_EQ(map(8, 2), shown);
+  EXPECT_EQ(masked_words(test::stack_record_of(
+                2, {.number = 9, .kind = STACK_USER, .frames = {kStart + 0x8000}}))[2],
+            shown + 0x8000);
+}
+
 TEST_F(AddressMaskTest, MovesWhereAProcessWasAtASample) {
   constexpr uint64_t kStart = 0x7f0000026000;
   mask_.emplace(pseudonyms_, test::built_schema());
