@@ -2,7 +2,6 @@
 #include "trace/metadata/jit_code.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace ktraced {
@@ -60,14 +59,15 @@ void JitCode::add(const Stack& stack) {
 
 std::vector<JitCode::Mapping> JitCode::mappings() const {
   std::vector<Mapping> mappings;
+  size_t left = kMaxAddresses;  // children of a process have its mappings and its addresses
   for (const auto& [key, end] : ends_) {
     const auto& [start, tgid, process_start] = key;
-    const auto first = addresses_.lower_bound(start), last = addresses_.lower_bound(end);
-    if (first == last) continue;
-    mappings.push_back({.process = {.tgid = tgid, .start_ns = process_start},
-                        .start = start,
-                        .end = end,
-                        .addresses = std::vector<uint64_t>(first, last)});
+    Mapping mapping{
+        .process = {.tgid = tgid, .start_ns = process_start}, .start = start, .end = end};
+    for (auto next = addresses_.lower_bound(start);
+         left > 0 && next != addresses_.end() && *next < end; ++next, --left)
+      mapping.addresses.push_back(*next);
+    if (!mapping.addresses.empty()) mappings.push_back(std::move(mapping));
   }
   std::ranges::stable_sort(mappings, {}, [](const Mapping& mapping) {
     return std::pair(mapping.process.tgid, mapping.process.start_ns);

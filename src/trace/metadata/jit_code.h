@@ -37,7 +37,7 @@ void sort_jit_functions(std::vector<JitFunction>& functions);
 class JitCode {
  public:
   static constexpr size_t kMaxMappings = 4096;
-  static constexpr size_t kMaxAddresses = 65536;
+  static constexpr size_t kMaxAddresses = 65536;  // also of all mappings together
 
   // A mapping with such code.
   struct Mapping {

@@ -66,6 +66,21 @@ TEST(JitCode, HasLimits) {
   EXPECT_EQ(addresses, JitCode::kMaxAddresses);
 }
 
+// A process can have thousands of children that share its mapping.
+TEST(JitCode, HasALimitForTheAddressesOfAllProcesses) {
+  JitCode code;
+  constexpr uint32_t kProcesses = 100;
+  for (uint32_t tgid = 1; tgid <= kProcesses; ++tgid)
+    code.add(mapping({.tgid = tgid, .start = 0x1000, .end = 0x1000 + JitCode::kMaxAddresses}));
+  for (uint64_t i = 0; i < JitCode::kMaxAddresses / 50; ++i) code.add(user_stack({0x1000 + i}));
+  size_t addresses = 0;
+  for (const JitCode::Mapping& each : code.mappings()) {
+    EXPECT_FALSE(each.addresses.empty());
+    addresses += each.addresses.size();
+  }
+  EXPECT_EQ(addresses, JitCode::kMaxAddresses);
+}
+
 TEST(JitFunctions, AreFoundByProcessAndAddress) {
   const ProcessId process{.tgid = 7, .start_ns = 1'000'000'000},
       later{.tgid = 7, .start_ns = 2'000'000'000}, other{.tgid = 8, .start_ns = 1'000'000'000};
