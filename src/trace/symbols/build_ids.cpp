@@ -119,7 +119,8 @@ struct BuildIds::State {
   std::unordered_set<uint64_t> pending;  // numbers of those, and of the file that is being read
   bool busy = false;                     // a file is being read
   Clock::time_point begun;               // since then
-  uint64_t thread = 0;                   // the thread that works; those before it hang
+  uint64_t thread = 0;                   // the thread that works
+  size_t left_behind = 0;                // threads before it that still hang
   uint64_t others = 0;                   // reads that are of no mapped file: 1, 2, …
   bool running = false;                  // there is one
   bool ending = false;
@@ -128,7 +129,7 @@ struct BuildIds::State {
 // Call it with the mutex. A thread that hangs is replaced: it returns when its file does.
 void BuildIds::State::start(const std::shared_ptr<State>& state) {
   if (state->running && !state->hangs()) return;
-  if (state->running && state->thread > state->limits.hanging) return;
+  if (state->running && state->left_behind >= state->limits.hanging) return;
   const uint64_t number = state->thread + 1;
   try {
     std::thread thread([state, number] { state->work(number); });
@@ -137,6 +138,7 @@ void BuildIds::State::start(const std::shared_ptr<State>& state) {
   } catch (const std::system_error&) {
     return;  // the next one who asks gets it
   }
+  if (state->running) ++state->left_behind;
   state->thread = number;
   state->running = true;
   state->busy = false;
@@ -159,10 +161,14 @@ void BuildIds::State::work(uint64_t number) {
     } catch (const std::exception&) {  // no memory
     }
     lock.lock();
-    if (known.size() >= limits.known) known.clear();
-    known.insert_or_assign(next.number, std::move(id));
-    pending.erase(next.number);
-    if (thread != number) return;
+    if (pending.erase(next.number) != 0) {  // somebody waits for it
+      if (known.size() >= limits.known) known.clear();
+      known.insert_or_assign(next.number, std::move(id));
+    }
+    if (thread != number) {
+      --left_behind;
+      return;
+    }
     busy = false;
     changed.notify_all();
   }
@@ -222,8 +228,10 @@ std::optional<std::string> BuildIds::find(uint64_t number) const {
 
 std::optional<std::string> BuildIds::take(uint64_t number) const {
   const std::lock_guard lock(state_->mutex);
-  auto taken = state_->known.extract(number);
-  return taken.empty() ? std::nullopt : std::optional(std::move(taken.mapped()));
+  if (auto taken = state_->known.extract(number); !taken.empty()) return std::move(taken.mapped());
+  state_->pending.erase(number);
+  std::erase_if(state_->asked, [&](const State::Asked& each) { return each.number == number; });
+  return std::nullopt;
 }
 
 namespace {

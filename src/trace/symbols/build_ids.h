@@ -30,7 +30,8 @@ class BuildIds {
   struct Limits {
     size_t known = 65536;  // results; then all files are read again
     size_t asked = 4096;   // files that are not read yet; others are left out
-    // Threads that hang and are left behind. Then no other files are read.
+    // Threads that hang and are left behind. While there are so many, the next one that hangs is
+    // waited for.
     size_t hanging = 4;
     std::chrono::milliseconds patience{1000};  // how long one file may take
     std::chrono::milliseconds for_all{2000};   // how long wait() waits
@@ -52,7 +53,8 @@ class BuildIds {
   // The build id of a file by its number, empty if it has none or could not be read; nothing if it
   // was not read.
   [[nodiscard]] std::optional<std::string> find(uint64_t number) const;
-  // What find() returns, which is not known any more then.
+  // What find() returns, which is not known any more then. If it is not read yet, it is not kept
+  // when it is.
   [[nodiscard]] std::optional<std::string> take(uint64_t number) const;
 
  private:

@@ -158,6 +158,51 @@ TEST(BuildIds, GoOnWithoutAFileThatHangs) {
   gate->open();
 }
 
+// A thread that hung, and has gone on, counts no more.
+TEST(BuildIds, GoOnAsOftenAsAFileHangsOnlyForAWhile) {
+  const auto first = std::make_shared<Gate>(), second = std::make_shared<Gate>();
+  const BuildIds ids(
+      [first, second](const MappedFile& file, uint32_t) {
+        if (file.path == "first") first->pass();
+        if (file.path == "second") second->pass();
+        return std::string("id");
+      },
+      {.hanging = 1,
+       .patience = std::chrono::milliseconds(1),
+       .for_all = std::chrono::seconds(60)});
+  ids.ask({.number = kFileNumber | 1, .path = "first"}, 0);
+  ids.ask({.number = kFileNumber | 2}, 0);
+  while (!ids.find(kFileNumber | 2)) ids.wait();
+  first->open();
+  while (!ids.find(kFileNumber | 1)) std::this_thread::yield();
+  ids.ask({.number = kFileNumber | 3, .path = "second"}, 0);
+  ids.ask({.number = kFileNumber | 4}, 0);
+  while (!ids.find(kFileNumber | 4)) ids.wait();
+  EXPECT_FALSE(ids.find(kFileNumber | 3));
+  second->open();
+}
+
+// The text of a perf map can take megabytes.
+TEST(BuildIds, KeepNoResultThatNobodyTakesAnyMore) {
+  const auto gate = std::make_shared<Gate>();
+  const auto begun = std::make_shared<std::atomic<bool>>();
+  const BuildIds ids;
+  const uint64_t late = ids.ask([gate, begun] {
+    *begun = true;
+    gate->pass();
+    return std::string("late");
+  });
+  const uint64_t queued = ids.ask([] { return std::string("queued"); });
+  while (!*begun) std::this_thread::yield();
+  EXPECT_FALSE(ids.take(late));
+  EXPECT_FALSE(ids.take(queued));
+  gate->open();
+  const uint64_t last = ids.ask([] { return std::string("last"); });
+  while (!ids.find(last)) std::this_thread::yield();
+  EXPECT_FALSE(ids.find(late));
+  EXPECT_FALSE(ids.find(queued));
+}
+
 TEST(BuildIds, MakeOtherReadsEachTime) {
   const BuildIds ids;
   int reads = 0;
