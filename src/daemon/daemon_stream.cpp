@@ -17,7 +17,10 @@ void Daemon::make_recorder() {
       .symbol = [this](uint64_t address) { return symbols_.resolve(address); },
       .user_code =
           [this](TraceWriter& writer, const RealStart& real) {
-            if (tracer_) add_user_code(tracer_->parts().metadata.build_ids(), writer, real);
+            if (!tracer_) return;
+            for (const std::string& problem :
+                 add_user_code(tracer_->parts().metadata.build_ids(), writer, real))
+              spdlog::warn("stream.output: {}", problem);
           },
       .account = [this] { return tracer_ ? &tracer_->parts().rings.account() : nullptr; },
       .lost_before = [this] { return tracer_->parts().rings.lost_before(); },

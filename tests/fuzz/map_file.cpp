@@ -20,7 +20,9 @@ std::string lines_of(std::string_view bytes, const std::vector<uint64_t>& addres
           ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
           ::lseek(file.get(), 0, SEEK_SET) == 0,
       "there is a file");
-  return perf_map_lines(file, addresses, {.time = std::chrono::hours(1)});
+  auto lines = perf_map_lines(file, addresses, {.time = std::chrono::hours(1)});
+  require(lines.has_value(), "the file is within the limits");
+  return std::move(*lines);
 }
 
 bool names(std::string_view text, uint64_t address) {

@@ -220,6 +220,8 @@ Result<> RecordRun::finish(const Result<End>& end) {
     return fail(manifest.error().code, "{}; what has been recorded is in {}",
                 end ? manifest.error().message : end.error().message,
                 recorder_->leave_unfinished().string());
+  for (const std::string& problem : recorder_->missing_names())
+    print_stderr("ktracectl: {}: {}\n", path_.string(), problem);
   print_summary(path_, *manifest, recorder_->bytes(), options_.json);
   if (child_ && has_no_own(manifest->total()))
     print_stderr(

@@ -103,7 +103,7 @@ Manifest Recorder::manifest(const std::string& reason) const {
 }
 
 Result<Manifest> Recorder::finish(const std::string& reason, RemoteSymbols::Call symbols) {
-  add_user_code(BuildIds(), *writer_);
+  missing_names_ = add_user_code(BuildIds(), *writer_);
   Manifest finished = manifest(reason);
   auto done = writer_->finish(finished, resolve(writer_->code_addresses(), std::move(symbols)));
   if (!done) return propagate(done);

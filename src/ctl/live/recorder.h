@@ -43,6 +43,8 @@ class Recorder {
   // final name. `reason`: of the manifest, which is returned. Fails as TraceWriter::finish; the
   // data then stays at unfinished().
   Result<Manifest> finish(const std::string& reason, RemoteSymbols::Call symbols);
+  // What could not be found out about the code of processes, after finish(): see add_user_code().
+  [[nodiscard]] const std::vector<std::string>& missing_names() const { return missing_names_; }
   // Leaves a recording that cannot be finished; returns its path.
   std::filesystem::path leave_unfinished() { return writer_->keep_unfinished(); }
 
@@ -57,7 +59,7 @@ class Recorder {
   TraceOrigin origin_;
   std::unique_ptr<TraceWriter> writer_;
   StreamContinuity continuity_;
-  std::vector<std::string> problems_;
+  std::vector<std::string> problems_, missing_names_;
   std::map<std::string, uint64_t> missed_;
   std::optional<std::map<std::string, uint64_t>> filtered_;
   ConfigRecordReader config_reader_;

@@ -233,7 +233,8 @@ SnapshotTaken Snapshots::write(const FlightRecorder::Frozen& frozen, const Snaps
       .commands = [&metadata = tracer_.metadata] { return metadata.commands().records(); },
       .user_code =
           [&metadata = tracer_.metadata](TraceWriter& writer, const RealStart& real) {
-            add_user_code(metadata.build_ids(), writer, real);
+            for (const std::string& problem : add_user_code(metadata.build_ids(), writer, real))
+              spdlog::warn("snapshot: {}", problem);
           }});
   job->manifest.config = tracer_.trace_configs.since(frozen.begin_ts);
   job->known_since = tracer_.trace_configs.known_since();

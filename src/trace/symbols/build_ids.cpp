@@ -249,7 +249,9 @@ struct JitProcess {
   ProcessId process;
   std::vector<JitMapping> mappings = {};
   std::vector<uint64_t> addresses = {};
-  uint64_t read = 0;  // number of the read
+  uint64_t read = 0;  // number of the read; 0: whose process it is, is not known
+  // Why it failed, once its result is known.
+  std::shared_ptr<Result<>> failure = std::make_shared<Result<>>();
 };
 
 void add_mapping(const JitCode::Mapping& mapping, const RealStart& real, JitProcess& process) {
@@ -291,26 +293,64 @@ void add_functions(const JitProcess& process, std::string_view lines, TraceWrite
   });
 }
 
+void ask_functions(const BuildIds& ids, const TraceWriter& writer, JitProcess& each) {
+  const auto user = writer.user_of(each.process);
+  if (!user) return;
+  each.read = ids.ask([process = each.process, user = *user, addresses = each.addresses,
+                       failure = each.failure]() -> std::string {
+    auto lines = read_perf_map(process, user, addresses);
+    if (lines) return std::move(*lines);
+    *failure = propagate(lines);
+    return {};
+  });
+}
+
+// Fails with a sentence without its end.
+Result<> add_functions_of(const BuildIds& ids, const JitProcess& process, TraceWriter& writer) {
+  const auto lines = ids.take(process.read);
+  if (lines && *process.failure) {
+    add_functions(process, *lines, writer);
+    return {};
+  }
+  return fail(
+      ExitCode::data, "functions that process {} has made have no names: {}", process.process.tgid,
+      lines ? fmt::format("its perf map cannot be used: {}", process.failure->error().message)
+            : "its perf map could not be read in time");
+}
+
+// Returns how many files could not be read in time.
+size_t add_build_ids(const BuildIds& ids, TraceWriter& writer) {
+  std::vector<MappedFile> files;
+  size_t unread = 0;
+  for (const auto& [number, file] : writer.mapped_files()) {
+    auto id = ids.find(number);
+    if (!id) ++unread;
+    if (!id || id->empty()) continue;
+    files.push_back(file);
+    files.back().build_id = std::move(*id);
+  }
+  for (MappedFile& file : files) writer.add_file(std::move(file));
+  return unread;
+}
+
 }  // namespace
 
-void add_user_code(const BuildIds& ids, TraceWriter& writer, const RealStart& real) {
+std::vector<std::string> add_user_code(const BuildIds& ids, TraceWriter& writer,
+                                       const RealStart& real) {
   for (const auto& [number, file] : writer.mapped_files()) ids.ask(file, writer.process_of(number));
   std::vector<JitProcess> processes = jit_processes(writer.jit_code(), real);
-  for (JitProcess& each : processes)
-    if (const auto user = writer.user_of(each.process))
-      each.read = ids.ask([process = each.process, user = *user, addresses = each.addresses] {
-        return read_perf_map(process, user, addresses);
-      });
+  for (JitProcess& each : processes) ask_functions(ids, writer, each);
   ids.wait();
-  std::vector<MappedFile> files;
-  for (const auto& [number, file] : writer.mapped_files())
-    if (auto id = ids.find(number); id && !id->empty()) {
-      files.push_back(file);
-      files.back().build_id = std::move(*id);
-    }
-  for (MappedFile& file : files) writer.add_file(std::move(file));
-  for (const JitProcess& process : processes)
-    if (const auto lines = ids.take(process.read)) add_functions(process, *lines, writer);
+  std::vector<std::string> problems;
+  if (const size_t unread = add_build_ids(ids, writer); unread != 0)
+    problems.push_back(fmt::format(
+        "build ids of {} files of user stacks are missing: they could not be read in time",
+        unread));
+  for (const JitProcess& each : processes)
+    if (each.read != 0)
+      if (auto added = add_functions_of(ids, each, writer); !added)
+        problems.push_back(std::move(added.error().message));
+  return problems;
 }
 
 }  // namespace ktraced

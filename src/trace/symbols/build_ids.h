@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trace/directory/trace_writer.h"
 #include "trace/metadata/mapped_file.h"
@@ -67,7 +68,9 @@ using RealStart = std::function<std::optional<uint64_t>(uint64_t start)>;
 
 // Adds to a trace, before it is finished, the build ids of all mapped files, and the names of
 // functions that processes had made, as their perf maps have them. Waits for that. `real`: of a
-// trace with pseudonyms of user addresses; null: it has the addresses.
-void add_user_code(const BuildIds& ids, TraceWriter& writer, const RealStart& real = nullptr);
+// trace with pseudonyms of user addresses; null: it has the addresses. Returns what could not be
+// read, a sentence each, without its end: the trace has its events all the same.
+[[nodiscard]] std::vector<std::string> add_user_code(const BuildIds& ids, TraceWriter& writer,
+                                                     const RealStart& real = nullptr);
 
 }  // namespace ktraced

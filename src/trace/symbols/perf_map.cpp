@@ -105,6 +105,10 @@ Fd open_in_root_of(const ProcessId& process, uid_t user, uint64_t since) {
                              : open_perf_map(tmp.get(), name_of_map(ids.back()), user, since);
 }
 
+std::unexpected<Error> too_slow(const PerfMapLimits& limits) {
+  return fail(ExitCode::data, "reading it takes longer than {} ms", limits.time.count());
+}
+
 }  // namespace
 
 std::optional<PerfMapLine> perf_map_line(std::string_view line) {
@@ -114,8 +118,8 @@ std::optional<PerfMapLine> perf_map_line(std::string_view line) {
   return PerfMapLine{.address = *address, .size = *size, .name = line};
 }
 
-std::string perf_map_lines(const Fd& file, const std::vector<uint64_t>& addresses,
-                           const PerfMapLimits& limits) {
+Result<std::string> perf_map_lines(const Fd& file, const std::vector<uint64_t>& addresses,
+                                   const PerfMapLimits& limits) {
   constexpr size_t kPiece = size_t{256} << 10;
   constexpr size_t kWork = 4096;  // lines and addresses between two looks at the clock
   const auto deadline = Clock::now() + limits.time;
@@ -135,11 +139,13 @@ std::string perf_map_lines(const Fd& file, const std::vector<uint64_t>& addresse
     const ssize_t got = ::read(file.get(), piece.data() + kept, kPiece);
     if (got < 0 && errno == EINTR) continue;
     total += static_cast<size_t>(std::max<ssize_t>(got, 0));
-    if (got < 0 || total > limits.bytes) return {};
-    if (total > kPiece && Clock::now() >= deadline) return {};
+    if (got < 0) return fail(ExitCode::io, "{}", errno_text(errno));
+    if (total > limits.bytes)
+      return fail(ExitCode::data, "it has more than {} MiB", limits.bytes >> 20);
+    if (total > kPiece && Clock::now() >= deadline) return too_slow(limits);
     std::string_view rest(piece.data(), kept + static_cast<size_t>(got));
     for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      if (!take(rest.substr(0, end))) return {};
+      if (!take(rest.substr(0, end))) return too_slow(limits);
       rest.remove_prefix(end + 1);
     }
     if (got == 0) {
@@ -162,8 +168,8 @@ Fd open_perf_map(int directory, const std::string& name, uid_t owner, uint64_t s
   return changed < since ? Fd() : std::move(*file);
 }
 
-std::string read_perf_map(const ProcessId& process, uid_t user,
-                          const std::vector<uint64_t>& addresses) {
+Result<std::string> read_perf_map(const ProcessId& process, uid_t user,
+                                  const std::vector<uint64_t>& addresses) {
   // The wall clock may have been adjusted since.
   const uint64_t since = process.start_ns + static_cast<uint64_t>(clock_offset_ns()) - kSecond;
   Fd file = open_in_root_of(process, user, since);

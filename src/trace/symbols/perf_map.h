@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "trace/metadata/mapping_table.h"
 
@@ -37,10 +38,11 @@ struct PerfMapLimits {
 };
 
 // The lines of a file that name these addresses, which ascend, as text; each at most once, in the
-// order of the file. Code may be replaced: of several lines the last one counts. Empty if the file
-// exceeds the limits.
-[[nodiscard]] std::string perf_map_lines(const Fd& file, const std::vector<uint64_t>& addresses,
-                                         const PerfMapLimits& limits = {});
+// order of the file. Code may be replaced: of several lines the last one counts. Fails with
+// ExitCode::data if the file exceeds the limits, and with ExitCode::io; the message is a clause.
+[[nodiscard]] Result<std::string> perf_map_lines(const Fd& file,
+                                                 const std::vector<uint64_t>& addresses,
+                                                 const PerfMapLimits& limits = {});
 
 // The file of this name in a directory, open for reading. Not open if it is no regular file, is
 // another user's, or was changed before `since` (ns, CLOCK_REALTIME) for the last time: then it is
@@ -49,8 +51,9 @@ struct PerfMapLimits {
 [[nodiscard]] Fd open_perf_map(int directory, const std::string& name, uid_t owner, uint64_t since);
 
 // perf_map_lines() of the file of a process that has this user: in its own root, under the id that
-// it has there, while it lives and this process may look there; else in this process's /tmp.
-[[nodiscard]] std::string read_perf_map(const ProcessId& process, uid_t user,
-                                        const std::vector<uint64_t>& addresses);
+// it has there, while it lives and this process may look there; else in this process's /tmp. Empty
+// if there is none. Fails as perf_map_lines().
+[[nodiscard]] Result<std::string> read_perf_map(const ProcessId& process, uid_t user,
+                                                const std::vector<uint64_t>& addresses);
 
 }  // namespace ktraced

@@ -11,7 +11,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/files/proc_stat.h"
 #include "base/files/read_file.h"
@@ -246,7 +248,8 @@ class JitTrace : public ::testing::Test {
     const fs::path path = directory_.path() / "trace";
     auto writer = test::begin_trace(path, spec);
     constexpr std::chrono::hours kLong(1);
-    add_user_code(BuildIds(read_build_id, {.patience = kLong, .for_all = kLong}), *writer, real);
+    problems_ = add_user_code(BuildIds(read_build_id, {.patience = kLong, .for_all = kLong}),
+                              *writer, real);
     test::check(writer->finish(test::manifest_of(*writer, spec), {}));
     auto reader = TraceReader::open(path);
     EXPECT_TRUE(reader && reader->damage().empty());
@@ -260,6 +263,7 @@ class JitTrace : public ::testing::Test {
   const test::TempDirectory directory_;
   fs::path map_;
   uint64_t start_ns_ = 0;
+  std::vector<std::string> problems_;  // of the last trace
 };
 
 TEST_F(JitTrace, HasTheNamesOfItsFrames) {
@@ -271,6 +275,7 @@ TEST_F(JitTrace, HasTheNamesOfItsFrames) {
       (std::vector<JitFunction>{
           {.process = process(), .address = kStart, .size = 0x20, .name = "first"},
           {.process = process(), .address = kStart + 0x100, .size = 0x20, .name = "se \"cond"}}));
+  EXPECT_TRUE(problems_.empty());
 }
 
 TEST_F(JitTrace, HasThemWhereAReaderSeesTheCode) {
@@ -281,6 +286,20 @@ TEST_F(JitTrace, HasThemWhereAReaderSeesTheCode) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].address, kShown);
   EXPECT_NE(find_jit_function(found, process(), kShown + 0x10), nullptr);
+}
+
+// A file of 200 MB, which takes no room on the disk.
+TEST_F(JitTrace, SaysWhyItHasNoNames) {
+  test::write_file(map_, "7f0000001000 20 first\n");
+  ASSERT_EQ(::truncate(map_.c_str(), 200'000'000), 0);
+  EXPECT_TRUE(functions(kStart, nullptr).empty());
+  ASSERT_EQ(problems_.size(), 1U);
+  const std::string begin =
+      fmt::format("functions that process {} has made have no names: its perf map cannot be used: ",
+                  ::getpid());
+  EXPECT_TRUE(problems_[0] == begin + "it has more than 128 MiB" ||
+              problems_[0] == begin + "reading it takes longer than 500 ms")
+      << problems_[0];
 }
 
 TEST_F(JitTrace, HasNoFunctionThatIsBeyondItsMapping) {
@@ -309,7 +328,7 @@ TEST(BuildIds, AreInTheTrace) {
         return file.path == "/a" && process == 9 ? std::string("0a1b") : std::string();
       },
       {});
-  add_user_code(ids, *writer);
+  EXPECT_TRUE(add_user_code(ids, *writer).empty());
   test::check(writer->finish(test::manifest_of(*writer, spec), {}));
   auto reader = TraceReader::open(path);
   ASSERT_TRUE(reader);
