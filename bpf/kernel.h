@@ -74,7 +74,8 @@ typedef struct {
 struct mm_struct {
 	struct maple_tree mm_mt;
 	mm_context_t context;
-	unsigned long exec_vm; /* pages of executable mappings */
+	unsigned long exec_vm;                /* pages of executable mappings */
+	unsigned long mmap_base, start_stack; /* where the kernel has placed them at random */
 	unsigned long arg_start, arg_end;
 };
 

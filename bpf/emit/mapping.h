@@ -28,7 +28,7 @@ static __always_inline u64 mapping_key(const struct rec_mapping *r)
 {
 	u64 key = mix(mix(RECORD_MAPPING, r->process_start), (u64)r->tgid << 32 | r->image);
 
-	return mix(mix(mix(mix(key, r->start), r->end), r->offset), r->file);
+	return mix(mix(mix(mix(mix(key, r->start), r->end), r->offset), r->file), r->layout);
 }
 
 /* Finds the mappings that have frames of a stack. */
@@ -78,6 +78,7 @@ static __noinline int store_mapping(struct stack_buffers *buffers, u32 index, co
 	union stack_buffer *buffer = &buffers->of[BUFFER_MAPPING];
 	u32 sessions;
 
+	r->layout = buffers->of[BUFFER_USER].stack.layout;
 	if (r->file > MAPPING_VDSO)
 		r->file = store_file(buffers, r->file, hit, context);
 	sessions = lacking_sessions(mapping_key(r), hit->sessions, hit->cpu, hit->slots, MAPPING_FRESH);

@@ -66,6 +66,7 @@ __noinline u64 stack_number(const union stack_buffer *buffer)
 		return 0;
 	length = buffer->stack.length;
 	hash = mix((u64)buffer->stack.kind << 8 | buffer->stack.end, length);
+	hash = mix(hash, buffer->stack.layout);
 	for (u32 i = 0; i < STACK_DEPTH_MAX && i < length; i++)
 		hash = mix(hash, buffer->stack.frames[i]);
 	return hash | 1ull << 63;
@@ -147,6 +148,13 @@ static __always_inline bool is_in_execve(struct task_struct *current)
 	return bpf_core_field_exists(current->in_execve) && BPF_CORE_READ_BITFIELD(current, in_execve);
 }
 
+/* See struct rec_stack. Equal addresses of programs with different layouts have nothing to do with each other:
+ * a process can map what it likes at any address, but does not choose where the kernel places its memory. */
+static __always_inline u32 layout_of(struct task_struct *current)
+{
+	return mix(mix(0, READ(current, mm, mmap_base)), READ(current, mm, start_stack)) >> 32;
+}
+
 /* Takes the stack of the running thread; its number, or 0: it has none. */
 static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct task_struct *current, u32 depth)
 {
@@ -168,6 +176,7 @@ static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct ta
 	buffer->stack.length = result >> STACK_LENGTH_SHIFT;
 	buffer->stack.kind = STACK_USER;
 	buffer->stack.end = result;
+	buffer->stack.layout = layout_of(current);
 	return stack_number(buffer);
 }
 
@@ -188,6 +197,7 @@ static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, void *c
 	buffer->stack.end = length < depth ? STACK_START : STACK_DEPTH;
 	buffer->stack.length = length < depth ? length : depth;
 	buffer->stack.kind = STACK_KERNEL;
+	buffer->stack.layout = 0;
 	return stack_number(buffer);
 }
 
@@ -341,7 +351,6 @@ static __always_inline void store_stack(union stack_buffer *buffer, const struct
 	if (!sessions)
 		return;
 	buffer->stack.number = number;
-	buffer->stack.reserved = 0;
 	size = sizeof(struct rec_stack) + buffer->stack.length * sizeof(u64);
 	store_buffer(buffer, hit, RECORD_STACK, size + context, sessions);
 }

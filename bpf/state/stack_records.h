@@ -54,7 +54,9 @@ struct rec_stack {
 	u16 length;      /* frames that follow */
 	u8 kind;         /* enum stack_kind */
 	u8 end;          /* enum stack_end */
-	u32 reserved;
+	/* Of a user stack: a hash of where the kernel has placed the memory of the program, the same for a
+	 * process and its children until they execute another program. Else 0. */
+	u32 layout;
 	__extension__ u64 frames[]; /* return addresses, the innermost first; the first one of a user stack is
 				     * where the thread is, and of a sample also that of the
 				     * kernel stack */
@@ -79,6 +81,7 @@ struct rec_mapping {
 	u64 end;
 	u64 offset; /* in the file, of the byte at `start` */
 	u64 file;   /* number of the file, or enum mapping_of */
+	u64 layout; /* that of the stacks with frames here */
 };
 
 enum file_flags {

@@ -152,8 +152,9 @@ void AddressMask::mask_stack(std::span<std::byte> record) {
   if (record.size() < kFrames) return;
   const bool user = record[offsetof(rec_stack, kind)] == std::byte{STACK_USER};
   if (!(user ? hidden_.user : hidden_.kernel)) return;
+  if (user) user_addresses_.mask_stack(record);
   mask_number(record, offsetof(rec_stack, number));
-  if (user) return user_addresses_.mask_frames(record);
+  if (user) return;
   for (size_t at = kFrames; at + kWord <= record.size(); at += kWord)
     mask_word(record, at, std::nullopt);
 }
@@ -165,7 +166,8 @@ void AddressMask::mask_event(std::span<std::byte> record) {
   if (is_stack_record(view.id())) return;
   const size_t numbers = view.has_stacks() ? sizeof(stack_numbers) : 0;
   const size_t end = record.size() - numbers;
-  if (hidden_.user && view.id() == EVENT_cpu_sample) user_addresses_.mask_sample(record.first(end));
+  if (hidden_.user && view.id() == EVENT_cpu_sample)
+    user_addresses_.mask_sample(record.first(end), view.stacks().user);
   if (hidden_.kernel) mask_fields(view.id(), record.first(end));
   if (numbers == 0) return;
   if (hidden_.kernel) mask_number(record, end + offsetof(stack_numbers, kernel));

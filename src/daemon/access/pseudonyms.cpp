@@ -104,9 +104,10 @@ uint64_t AddressPseudonyms::hide_number(uint64_t number) const {
 }
 
 // Of a page in 56 bits, so that hardly ever two mappings overlap.
-uint64_t AddressPseudonyms::hide_mapping(uint64_t start) const {
+uint64_t AddressPseudonyms::hide_mapping(uint32_t layout, uint64_t start) const {
   constexpr uint64_t kPages = 0x00ff'ffff'ffff'f000;
-  return keyed_hash({key_[0], ~key_[1]}, start) & kPages;
+  const PseudonymKey key = {key_[0], ~key_[1]};
+  return keyed_hash(key, keyed_hash(key, layout) ^ start) & kPages;
 }
 
 std::optional<uint64_t> AddressPseudonyms::reveal(uint64_t pseudonym) const {

@@ -41,8 +41,9 @@ class AddressPseudonyms {
   // number. Equal numbers get equal pseudonyms. 0, no stack, stays.
   [[nodiscard]] uint64_t hide_number(uint64_t number) const;
   // A pseudonym of the address at which a process has mapped something: the first address of a
-  // page, and below those of the kernel.
-  [[nodiscard]] uint64_t hide_mapping(uint64_t start) const;
+  // page, and below those of the kernel. Another one in each layout (struct rec_stack): who maps
+  // something at an address does not learn the pseudonym that it has in another program.
+  [[nodiscard]] uint64_t hide_mapping(uint32_t layout, uint64_t start) const;
   // The address behind a result of hide(); nothing for any other value, also for an address.
   [[nodiscard]] std::optional<uint64_t> reveal(uint64_t pseudonym) const;
 

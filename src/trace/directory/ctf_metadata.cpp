@@ -136,6 +136,7 @@ constexpr std::string_view kStack = R"(event {{
     enum : uint8_t {{
       start = {start}, depth = {depth}, broken = {broken}, unreadable = {unreadable}
     }} end;
+    uint32_t layout;
     integer {{ size = 64; align = 64; signed = false; base = 16; }} frames[__frames_length];
   }};
 }};

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -143,6 +144,26 @@ TEST(UserStacks, AreInTheFileOfTheProgramThatTheProcessExecutedThen) {
   for (const json& report : reports) {
     EXPECT_TRUE(trace.has_stacks_of(report));
     expect_files(daemon, trace, report);
+  }
+}
+
+// A process and its children have one, until they execute another program.
+TEST(UserStacks, HaveTheLayoutOfTheirProgram) {
+  StackTruth truth(
+      {"repeat=10", "call", "in=child", "call", "exec=" + kStackTruthProgram, "repeat=10", "call"});
+  Daemon daemon(stack_truth_config(truth.pid()));
+  ASSERT_THAT(truth.finish(), SizeIs(2));
+  std::set<uint64_t> of_stacks, of_mappings;
+  for_each_record(snapshot_of(daemon), [&](const RecordView& record) {
+    if (const auto mapping = mapping_of(record)) of_mappings.insert(mapping->layout);
+    if (record.id() != RECORD_STACK) return;
+    rec_stack stack{};
+    std::memcpy(&stack, record.bytes().data(), sizeof(stack));
+    of_stacks.insert(stack.layout);
+  });
+  EXPECT_THAT(of_stacks, SizeIs(2));
+  if (knows_files_of_stacks(daemon)) {
+    EXPECT_EQ(of_mappings, of_stacks);
   }
 }
 

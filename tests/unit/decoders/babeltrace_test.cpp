@@ -108,10 +108,11 @@ class Lines : public MergeSink {
       frames += fmt::format("{}[{}] = 0x{:X}", i == 0 ? " " : ", ", i, stack.frames[i]);
     add(from, "stack",
         fmt::format("{}, _frames_length = {}, kind = ( \"{}\" : container = {} ), "
-                    "end = ( \"{}\" : container = {} ), frames = [{} ]",
+                    "end = ( \"{}\" : container = {} ), {}, frames = [{} ]",
                     named_value(schema_.find(RECORD_STACK)->fields.front(), record),
                     stack.frames.size(), kernel ? "kernel" : "user", kernel ? 1 : 2,
-                    name_of(stack.end), static_cast<int>(stack.end), frames),
+                    name_of(stack.end), static_cast<int>(stack.end),
+                    named_value(schema_.find(RECORD_STACK)->fields.back(), record), frames),
         record);
   }
   void add(const RecordOrigin& from, const std::string& name, const std::string& fields,
@@ -202,12 +203,19 @@ TEST_F(Babeltrace, ReadsEventsWithStacks) {
   std::vector<Bytes> records;
   for (const StackSpec& stack :
        {StackSpec{.number = 1ULL << 63, .frames = {0xffffffff81000001, 0xffffffff81000002}},
-        StackSpec{.number = 3ULL << 62, .kind = STACK_USER, .end = STACK_DEPTH, .frames = {0x1000}},
+        StackSpec{.number = 3ULL << 62,
+                  .kind = STACK_USER,
+                  .end = STACK_DEPTH,
+                  .frames = {0x1000},
+                  .layout = 0xabcd1234},
         StackSpec{.number = 5ULL << 61, .kind = STACK_USER, .end = STACK_UNREADABLE},
         StackSpec{.number = 7ULL << 61, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}}})
     records.push_back(at_next_time(stack_record_of(1, stack)));
-  records.push_back(at_next_time(test::mapping_record_of(
-      1, {.start = 0x1000, .end = 0x3000, .offset = 0x2000, .file = 9ULL << 60})));
+  records.push_back(at_next_time(test::mapping_record_of(1, {.start = 0x1000,
+                                                             .end = 0x3000,
+                                                             .offset = 0x2000,
+                                                             .file = 9ULL << 60,
+                                                             .layout = 0xabcd1234})));
   for (size_t length = 1; length < 10; ++length)
     records.push_back(at_next_time(test::file_record_of(1, 9ULL << 60, std::string(length, '/'))));
   for (const auto& [name, record] : sample_records(schema_, 3352)) {

@@ -59,13 +59,15 @@ struct StackSpec {
   stack_kind kind = STACK_KERNEL;
   stack_end end = STACK_START;
   std::vector<uint64_t> frames = {};
+  uint32_t layout = 0;
 };
 
 inline Bytes stack_record_of(uint64_t ts, const StackSpec& spec) {
   rec_stack head{.number = spec.number,
                  .length = static_cast<u16>(spec.frames.size()),
                  .kind = static_cast<u8>(spec.kind),
-                 .end = static_cast<u8>(spec.end)};
+                 .end = static_cast<u8>(spec.end),
+                 .layout = spec.layout};
   Bytes bytes = make_record(RECORD_STACK, ts, 7, head);
   for (uint64_t frame : spec.frames)
     for (std::byte byte : bytes_of(frame)) bytes.push_back(byte);
@@ -82,6 +84,7 @@ struct MappingSpec {
   uint64_t end = 0;
   uint64_t offset = 0;
   uint64_t file = MAPPING_ANONYMOUS;
+  uint32_t layout = 0;
 };
 
 inline Bytes mapping_record_of(uint64_t ts, const MappingSpec& spec) {
@@ -92,7 +95,8 @@ inline Bytes mapping_record_of(uint64_t ts, const MappingSpec& spec) {
                                  .start = spec.start,
                                  .end = spec.end,
                                  .offset = spec.offset,
-                                 .file = spec.file});
+                                 .file = spec.file,
+                                 .layout = spec.layout});
 }
 
 // The path is followed by a NUL and zeros up to a multiple of 8.

@@ -180,6 +180,33 @@ TEST_F(AddressMaskTest, MovesMappingsAndTheFramesInThem) {
             later.start + 1);
 }
 
+// A user who maps something at each address where others can have their code would recognize
+// theirs.
+TEST_F(AddressMaskTest, MovesMappingsOfOtherLayoutsElsewhere) {
+  constexpr uint64_t kStart = 0x7f0000026000;
+  const auto map = [&](uint32_t layout, uint64_t start) {
+    const auto words = masked_words(
+        test::mapping_record_of(1, {.start = start, .end = start + 0x1000, .layout = layout}));
+    EXPECT_EQ(mapping_of_words(words).layout, 0U);
+    return mapping_of_words(words).start;
+  };
+  const auto top_of = [&](uint32_t layout, uint64_t frame) {
+    const auto words = masked_words(test::stack_record_of(
+        1, {.number = 9, .kind = STACK_USER, .frames = {frame}, .layout = layout}));
+    EXPECT_EQ(words[1] >> 32, 0U) << "the layout";
+    return words[2];
+  };
+  const uint64_t first = map(1, kStart), second = map(2, kStart);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(map(1, kStart), first);
+  EXPECT_EQ(top_of(1, kStart + 5), first + 5);
+  EXPECT_EQ(top_of(2, kStart + 5), second + 5);
+  EXPECT_EQ(top_of(3, kStart + 5), 0U);
+  // An overlapping mapping of another layout has no frames of this one.
+  map(2, kStart + 0x800);
+  EXPECT_EQ(top_of(1, kStart + 0x805), first + 0x805);
+}
+
 // Programs that are linked for fixed addresses all begin at the same one.
 TEST_F(AddressMaskTest, KnowsTheLongestOfMappingsThatBeginAtTheSameAddress) {
   constexpr uint64_t kStart = 0x401000;
@@ -202,17 +229,23 @@ TEST_F(AddressMaskTest, MovesWhereAProcessWasAtASample) {
   mask_.emplace(pseudonyms_, test::built_schema());
   const auto mapping = mapping_of_words(
       masked_words(test::mapping_record_of(1, {.start = kStart, .end = kStart + 0x1000})));
-  const auto shown_of = [&](uint64_t user_ip) {
+  constexpr uint64_t kNumber = 6, kElsewhere = 7;
+  masked_words(test::stack_record_of(
+      1, {.number = kNumber, .kind = STACK_USER, .frames = {kStart + 5, kStart + 9}}));
+  masked_words(test::stack_record_of(
+      1, {.number = kElsewhere, .kind = STACK_USER, .frames = {0x55a000001000, kStart + 9}}));
+  const auto shown_of = [&](uint64_t user_ip, uint64_t stack) {
     const rec_cpu_sample sample{.ip = kMaskedCode, .user_ip = user_ip, .periods = 1};
     return masked_words(
-        test::with_stacks(test::make_record(EVENT_cpu_sample, 1, 7, sample), {5, 6}));
+        test::with_stacks(test::make_record(EVENT_cpu_sample, 1, 7, sample), {5, stack}));
   };
-  EXPECT_EQ(shown_of(kStart + 5)[0], pseudonyms_.hide(kMaskedCode));
-  EXPECT_EQ(shown_of(kStart + 5)[1], mapping.start + 5);
-  EXPECT_EQ(shown_of(0x55a000001000)[1], 0U);
-  EXPECT_EQ(shown_of(0)[1], 0U);
+  EXPECT_EQ(shown_of(kStart + 5, kNumber)[0], pseudonyms_.hide(kMaskedCode));
+  EXPECT_EQ(shown_of(kStart + 5, kNumber)[1], mapping.start + 5);
+  EXPECT_EQ(shown_of(0x55a000001000, kElsewhere)[1], 0U);
+  EXPECT_EQ(shown_of(kStart + 5, kNumber + 100)[1], 0U) << "its stack is not known";
+  EXPECT_EQ(shown_of(0, kNumber)[1], 0U) << "it was in the kernel";
   mask_.emplace(pseudonyms_, test::built_schema(), HiddenAddresses{.kernel = true, .user = false});
-  EXPECT_EQ(shown_of(kStart + 5)[1], kStart + 5);
+  EXPECT_EQ(shown_of(kStart + 5, kNumber)[1], kStart + 5);
 }
 
 // For the daemon itself: it looks for names of the code.
