@@ -21,7 +21,7 @@ enum {
 _Static_assert(sizeof(struct rec_stack) + (STACK_DEPTH_MAX + STACK_OWN_FRAMES) * sizeof(u64) <= RECORD_MAX,
 	       "before 5.18 the kernel stores fewer frames than fit, by those that it skips");
 
-/* Of a program while it records a hit. */
+/* The buffers of a program, by what it makes in them while it records a hit. */
 enum {
 	BUFFER_EVENT,
 	BUFFER_KERNEL,
@@ -282,7 +282,7 @@ static __always_inline bool is_lacking(u64 number, u32 cpu, u32 index, struct ri
 	return true;
 }
 
-/* Of these sessions, those whose rings lack the stack. */
+/* Which of these sessions have rings that lack the stack. */
 __noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots, u32 fresh)
 {
 	u32 lacking = control.no_session;

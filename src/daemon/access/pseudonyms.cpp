@@ -103,7 +103,7 @@ uint64_t AddressPseudonyms::hide_number(uint64_t number) const {
   return number == 0 ? 0 : keyed_hash({~key_[0], key_[1]}, number) | kNotZero;
 }
 
-// Of a page in 56 bits, so that hardly ever two mappings overlap.
+// It is a page in 56 bits, so that hardly ever two mappings overlap.
 uint64_t AddressPseudonyms::hide_mapping(uint32_t layout, uint64_t start) const {
   constexpr uint64_t kPages = 0x00ff'ffff'ffff'f000;
   const PseudonymKey key = {key_[0], ~key_[1]};

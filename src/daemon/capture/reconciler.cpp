@@ -120,7 +120,8 @@ void Reconciler::move_calls() {
   moving_ = 0;
 }
 
-// As for calls: a hit would be recorded by both programs of its event.
+// A session that moves to the other program of an event records it with neither until those that
+// run now have ended, or a hit would be recorded by both.
 void Reconciler::move_stacks() {
   moving_stacks_ = p_.stacks.decide(p_.sessions);
   if (moving_stacks_.empty()) return;

@@ -55,7 +55,8 @@ void read_every(const ConfigNode& node, std::map<std::string, uint32_t>& every) 
 void describe_sampling(ConfigSection& sampling, SamplingConfig& config) {
   std::string period = text_of(config.period);
   sampling.text({"period",
-                 "Of each CPU: a time of its clock, from 100us to 10s, or a number of cycles in "
+                 "How often each CPU is sampled: by a time of its clock, from 100us to 10s, or by "
+                 "a number of cycles in "
                  "which it runs, from 100000 cycles, where the machine counts them."},
                 kPeriodText, period);
   if (const auto parsed = parse_sample_period(period)) config.period = *parsed;

@@ -23,7 +23,7 @@ struct SessionOwner {
   bool only_reads = false;          // not an administrator's
   bool own_only = false;            // records events of processes of `uid` only
   bool real_addresses = true;       // gets kernel addresses, not pseudonyms
-  bool real_user_addresses = true;  // the same of user addresses in stacks
+  bool real_user_addresses = true;  // gets user addresses in stacks, not pseudonyms
 
   [[nodiscard]] bool gets_all_addresses() const { return real_addresses && real_user_addresses; }
 

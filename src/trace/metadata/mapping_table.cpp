@@ -166,7 +166,7 @@ const MappingTable::Version* MappingTable::Process::at(uint64_t ts, uint64_t add
   return found;
 }
 
-// Of the program of that time, or else of the first one that is known.
+// Chooses among the versions of the program of that time, or else of the first one that is known.
 const MappingTable::Version* MappingTable::Process::after(uint64_t ts, uint64_t address) const {
   const auto piece = piece_of(address);
   if (piece == pieces_.end()) return nullptr;

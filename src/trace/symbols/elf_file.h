@@ -25,7 +25,8 @@ class ElfFile {
  public:
   // Fails as open_file(), or with ExitCode::data if it is no program, library or debug file.
   static Result<ElfFile> open(const std::filesystem::path& path);
-  // The same of a file that is open already; `name` is for messages.
+  // Reads a file that is open already; `name` is for messages. Fails with ExitCode::data if it is
+  // no program, library or debug file.
   static Result<ElfFile> read(Fd file, std::string name);
 
   // In lower-case hexadecimal, two digits for each byte; empty if the file has none.
