@@ -143,7 +143,11 @@ def json_keys(value, prefix=""):
 def event_form(line):
     """What an event has in common with others of its kind; None if the line is no event, "" if it is a loss."""
     if line.startswith("{"):
-        return "" if "lost" in json.loads(line) else " ".join(json_keys(json.loads(line)))
+        try:
+            event = json.loads(line)
+        except ValueError:  # a row of a table; names of tasks can begin like this
+            return None
+        return "" if "lost" in event else " ".join(json_keys(event))
     if match := EVENT.fullmatch(line):
         return re.sub(r"-?\b[0-9a-f]+\b", "N", re.sub(r"=\S*", "=", re.sub(r" argv=.*", " argv=", match[1])))
     return None
@@ -232,6 +236,9 @@ class Differences(unittest.TestCase):
         self.assertEqual(differences("", shown, [same, loss]), [])
         self.assertEqual(differences("", shown, [same, other]), [other])
         self.assertEqual(differences("", shown, [loss]), ["(no event)"])
+
+    def test_are_no_rows_of_tasks_with_such_names(self):
+        self.assertEqual(differences("", ["HELD  PROCESS", "…"], ["HELD  PROCESS", '{"comm":1} 12  3 KiB']), [])
 
     def test_are_no_other_contexts_of_events(self):
         shown = ["             cat-15407   [000] .....  2061.345588: sys_exit: NR 59 = 0"]
