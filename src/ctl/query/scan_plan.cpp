@@ -172,7 +172,7 @@ void intersect(std::optional<std::vector<Element>>& limit,
     limit = std::move(with);
 }
 
-std::optional<uint32_t> id_of(sqlite3_value* value) {
+std::optional<uint32_t> id_of_value(sqlite3_value* value) {
   // A number that no thread or CPU has stands for those that cannot be one.
   constexpr uint32_t kNobody = UINT32_MAX;
   const auto number = number_of(value);
@@ -233,13 +233,13 @@ ScanLimits limits_of(std::string_view plan, std::span<sqlite3_value* const> valu
           limits.ended_ns = std::min(limits.ended_ns, time_of(number->above));
         break;
       case Limits::cpu:
-        intersect(limits.cpus, read_list<uint32_t>(several, values[i], id_of));
+        intersect(limits.cpus, read_list<uint32_t>(several, values[i], id_of_value));
         break;
       case Limits::tid:
-        intersect(limits.tids, read_list<uint32_t>(several, values[i], id_of));
+        intersect(limits.tids, read_list<uint32_t>(several, values[i], id_of_value));
         break;
       case Limits::pid:
-        intersect(limits.pids, read_list<uint32_t>(several, values[i], id_of));
+        intersect(limits.pids, read_list<uint32_t>(several, values[i], id_of_value));
         break;
       case Limits::event:
         intersect(limits.events, read_list<std::string>(several, values[i], name_in));
