@@ -21,8 +21,21 @@ std::optional<std::string> KernelSymbols::resolve(uint64_t address) {
   if (std::exchange(stale_, false)) load();
   auto name = table_->resolve(address);
   if (name || !time_to_check()) return name;
-  load_if_changed();
+  if (is_new_code(address))
+    load();
+  else
+    load_if_changed();
   return table_->resolve(address);
+}
+
+// The kernel compiles programs into memory of the area of modules. Each address of one that has
+// been unloaded is looked for once.
+bool KernelSymbols::is_new_code(uint64_t address) {
+  constexpr uint64_t kModuleArea = 0xffffffffa0000000;  // of x86-64, or later
+  constexpr size_t kMaxUnknown = 65536;
+  if (address < kModuleArea) return false;
+  if (unknown_.size() >= kMaxUnknown) unknown_.clear();
+  return unknown_.insert(address).second;
 }
 
 Result<std::vector<KernelFunction>> KernelSymbols::functions(const std::string& module,

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +19,11 @@
 namespace ktraced {
 
 // Resolves addresses of the running kernel. Reads the symbols at the first query, after refresh(),
-// and if an address is not found and modules were loaded or unloaded since. Thread-safe.
+// and if an address is not found and modules were loaded or unloaded since, or it may be of a BPF
+// program that was loaded since. Thread-safe.
 class KernelSymbols {
  public:
-  // Many addresses are in no function, so the list of modules is checked at most once per
+  // Many addresses are in no function, so what has been loaded is checked at most once per
   // `check_interval`.
   explicit KernelSymbols(std::filesystem::path kallsyms = "/proc/kallsyms",
                          std::filesystem::path modules = "/proc/modules",
@@ -54,6 +56,8 @@ class KernelSymbols {
   [[nodiscard]] Modules modules_now() const;
   void load();
   void load_if_changed();
+  // Is it the first query for an address that a compiled program may have?
+  [[nodiscard]] bool is_new_code(uint64_t address);
   [[nodiscard]] bool time_to_check();
 
   std::filesystem::path kallsyms_, modules_;
@@ -62,7 +66,8 @@ class KernelSymbols {
   std::optional<SymbolTable> table_;
   mutable std::mutex reason_mutex_;  // guards reason_: reading the symbols takes a while
   std::string reason_;
-  Modules loaded_modules_;  // as of the reading of the table
+  Modules loaded_modules_;      // as of the reading of the table
+  std::set<uint64_t> unknown_;  // addresses that a reading did not find
   bool stale_ = false;
   std::chrono::steady_clock::time_point last_check_;
 };

@@ -53,6 +53,20 @@ TEST_F(KernelSymbolsTest, AreReadAgainWhenModulesHaveChanged) {
   EXPECT_EQ(symbols.reason(), "");
 }
 
+// No list says that: a new address is looked for once.
+TEST_F(KernelSymbolsTest, AreReadAgainForABpfProgramThatIsLoadedLater) {
+  write("kallsyms", "ffffffff81000000 T a\nffffffff81000040 D d\n");
+  write("modules", "");
+  KernelSymbols symbols = this->symbols();
+  EXPECT_EQ(symbols.resolve(0xffffffff81000001), "a+0x1/0x40");
+  write("kallsyms",
+        "ffffffff81000000 T a\nffffffff81000040 D d\n"
+        "ffffffffc0001000 t bpf_prog_0123456789abcdef_sys_enter\t[bpf]\n"
+        "ffffffffc0001010 d e\t[bpf]\n");
+  EXPECT_EQ(symbols.resolve(0xffffffffc0001004),
+            "bpf_prog_0123456789abcdef_sys_enter+0x4/0x10 [bpf]");
+}
+
 TEST_F(KernelSymbolsTest, LookForNewModulesAtALimitedRate) {
   write("kallsyms", "ffffffff81000000 T a\nffffffff81000040 D d\n");
   KernelSymbols symbols = this->symbols(60'000);
