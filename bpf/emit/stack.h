@@ -186,7 +186,8 @@ static __always_inline bool may_unwind(void)
 	return !features.preemptible || features.preemption_kfuncs;
 }
 
-/* Takes the stack of the kernel up to here, without the first `skip` frames; 0: the kernel gives none. */
+/* Takes the stack of the kernel up to here, without the first `skip` frames; 0: the kernel gives none. A perf
+ * event has nothing to skip: its stack begins with what it has interrupted. */
 static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, void *ctx, u32 depth, u32 skip)
 {
 	long bytes = bpf_get_stack(ctx, buffer->stack.frames, (depth + skip) * sizeof(u64), skip);
@@ -196,7 +197,7 @@ static __always_inline u64 take_kernel_stack(union stack_buffer *buffer, void *c
 		return 0;
 	buffer->stack.end = length < depth ? STACK_START : STACK_DEPTH;
 	buffer->stack.length = length < depth ? length : depth;
-	buffer->stack.kind = STACK_KERNEL;
+	buffer->stack.kind = skip ? STACK_KERNEL : STACK_SAMPLED;
 	buffer->stack.layout = 0;
 	return stack_number(buffer);
 }

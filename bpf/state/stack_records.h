@@ -27,6 +27,7 @@ struct stack_numbers {
 enum stack_kind {
 	STACK_KERNEL = 1,
 	STACK_USER = 2,
+	STACK_SAMPLED = 3, /* of the kernel, of a cpu_sample: from what the sample has interrupted */
 };
 
 /* Where the frames end. */
@@ -57,9 +58,8 @@ struct rec_stack {
 	/* Of a user stack: a hash of where the kernel has placed the memory of the program, the same for a
 	 * process and its children until they execute another program. Else 0. */
 	u32 layout;
-	__extension__ u64 frames[]; /* return addresses, the innermost first; the first one of a user stack is
-				     * where the thread is, and of a sample also that of the
-				     * kernel stack */
+	__extension__ u64 frames[]; /* return addresses, the innermost first; but the first one of a user stack
+				     * is where the thread is, and of STACK_SAMPLED where the CPU is */
 };
 
 /* What struct rec_mapping.file says beside numbers of files, which have the highest bit. */

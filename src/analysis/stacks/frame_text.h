@@ -53,7 +53,7 @@ using FrameNamer = std::function<std::vector<FrameText>(const FrameCode&)>;
 // "parse [libjson.so.5]"; "next_token (inlined) [libjson.so.5] at parser.c:12".
 [[nodiscard]] std::string label_of(const FrameText& text);
 
-// Is this a function of tracing, which a kernel stack may begin with?
+// Is this a function of tracing, which the kernel stack of an event may begin with?
 [[nodiscard]] bool is_tracing_function(std::string_view function);
 
 // Is this a function with which a thread or program begins, so that nothing has called it?

@@ -55,7 +55,7 @@ std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, u
   std::vector<Frame> frames;
   if (at.kernel == 0) return frames;
   const Stack* stack = table().find(at.kernel);
-  bool in_tracing = true;
+  bool in_tracing = stack != nullptr && !stack->sampled;
   if (has_frames(stack))
     for (const uint64_t address : stack->frames) {
       const FrameCode code{.at = address};

@@ -29,9 +29,10 @@ class StackNames {
     uint32_t text = 0;
     FrameCode code = {};
   };
-  // The functions of a stack, the innermost first; of the kernel without those of tracing. Those of
-  // one address are inlined into the last one. A stack that does not reach its start ends with a
-  // text in brackets that says why. `ts`: when the thread was there.
+  // The functions of a stack, the innermost first; of the kernel without those of tracing that have
+  // taken it. The CPU was in those of a sample. Those of one address are inlined into the last one.
+  // A stack that does not reach its start ends with a text in brackets that says why. `ts`: when
+  // the thread was there.
   [[nodiscard]] std::vector<Frame> kernel_frames(const StackPlace& at, uint64_t ts);
   [[nodiscard]] std::vector<Frame> user_frames(const StackPlace& at, uint64_t ts);
   // Both, the kernel's first.

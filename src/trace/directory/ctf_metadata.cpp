@@ -132,7 +132,7 @@ constexpr std::string_view kStack = R"(event {{
   fields := struct {{
     integer {{ size = 64; align = 64; signed = false; base = 16; }} number;
     uint16_t __frames_length;
-    enum : uint8_t {{ kernel = {kernel}, user = {user} }} kind;
+    enum : uint8_t {{ kernel = {kernel}, user = {user}, sampled = {sampled} }} kind;
     enum : uint8_t {{
       start = {start}, depth = {depth}, broken = {broken}, unreadable = {unreadable}
     }} end;
@@ -236,8 +236,9 @@ std::string ctf_metadata(const Schema& schema, const TraceOrigin& origin) {
   fmt::format_to(std::back_inserter(out), kStack, fmt::arg("id", +RECORD_STACK),
                  fmt::arg("stream_id", static_cast<uint32_t>(StreamId::events)),
                  fmt::arg("kernel", +STACK_KERNEL), fmt::arg("user", +STACK_USER),
-                 fmt::arg("start", +STACK_START), fmt::arg("depth", +STACK_DEPTH),
-                 fmt::arg("broken", +STACK_BROKEN), fmt::arg("unreadable", +STACK_UNREADABLE));
+                 fmt::arg("sampled", +STACK_SAMPLED), fmt::arg("start", +STACK_START),
+                 fmt::arg("depth", +STACK_DEPTH), fmt::arg("broken", +STACK_BROKEN),
+                 fmt::arg("unreadable", +STACK_UNREADABLE));
   return out;
 }
 

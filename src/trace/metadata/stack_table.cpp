@@ -16,7 +16,7 @@ size_t memory_of(const Stack& stack) {
 // Where user addresses are hidden, a frame is 0 as long as its mapping is not known: one copy of a
 // stack can have frames that another one lacks. Adds those of the copy. False: it is another stack.
 bool add_copy(Stack& stack, const Stack& copy) {
-  if (copy.kind != stack.kind || copy.end != stack.end ||
+  if (copy.kind != stack.kind || copy.sampled != stack.sampled || copy.end != stack.end ||
       copy.frames.size() != stack.frames.size() ||
       !std::ranges::equal(stack.frames, copy.frames, [](uint64_t frame, uint64_t other) {
         return frame == other || frame == 0 || other == 0;
@@ -50,11 +50,12 @@ std::optional<Stack> stack_of(RecordView record) {
   std::memcpy(&head, bytes.data(), sizeof(head));
   const auto frames = bytes.subspan(sizeof(head));
   if (frames.size() != head.length * sizeof(uint64_t)) return std::nullopt;
-  if (head.kind != STACK_KERNEL && head.kind != STACK_USER) return std::nullopt;
+  if (head.kind < STACK_KERNEL || head.kind > STACK_SAMPLED) return std::nullopt;
   if (head.end < STACK_START || head.end > STACK_UNREADABLE) return std::nullopt;
-  Stack stack{.kind = static_cast<StackKind>(head.kind),
+  Stack stack{.kind = head.kind == STACK_USER ? StackKind::user : StackKind::kernel,
               .end = static_cast<StackEnd>(head.end),
-              .frames = std::vector<uint64_t>(head.length)};
+              .frames = std::vector<uint64_t>(head.length),
+              .sampled = head.kind == STACK_SAMPLED};
   if (!frames.empty()) std::memcpy(stack.frames.data(), frames.data(), frames.size());
   return stack;
 }

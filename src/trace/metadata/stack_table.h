@@ -31,9 +31,11 @@ struct Stack {
   StackKind kind = StackKind::kernel;
   StackEnd end = StackEnd::start;
   // Addresses, the innermost first: a return address, but the first one of a user stack is where
-  // the thread is. A kernel stack may begin with functions of tracing. 0: hidden from readers, and
-  // not known where it would be.
+  // the thread is, and of a sampled one where the CPU is. A kernel stack that is not sampled may
+  // begin with functions of tracing, which have taken it. 0: hidden from readers, and not known
+  // where it would be.
   std::vector<uint64_t> frames;
+  bool sampled = false;    // STACK_SAMPLED: of the kernel, from what a sample has interrupted
   bool ambiguous = false;  // another stack has the same number
 
   // Does it have all frames of the thread?

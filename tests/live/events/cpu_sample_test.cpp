@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -173,6 +174,42 @@ TEST(CpuSample, SaysWhoseTheCpuIs) {
         EXPECT_NE(sample.stacks.user, 0U);
       }
     });
+  }
+}
+
+// In how many samples was a BPF program the innermost function?
+uint64_t samples_in_programs(const json& functions) {
+  uint64_t samples = 0;
+  for (const json& row : functions["rows"])
+    if (row["function"].get<std::string>().starts_with("bpf_prog_"))
+      samples += row["self"].get<uint64_t>();
+  return samples;
+}
+
+// The daemon's own programs run at each call, and a sample may hit in them. Then the time is
+// theirs: the innermost function is the program.
+TEST(CpuSample, InABpfProgramIsOfThatProgram) {
+  Daemon daemon(for_processes({::getpid()}, sampling_config({{"sampling", {{"period", "100us"}}},
+                                                             {"events", {{"syscalls", true}}}})));
+  for (int i = 0, found = 0; found == 0; ++i) {
+    for (int calls = 0; calls < 500'000; ++calls) ::syscall(SYS_getppid);
+    const fs::path trace = snapshot_of(daemon, fmt::format("programs-{}", i));
+    const json report =
+        json::parse(daemon.ctl_ok({"--json", "report", "cpu", trace, "--top", "1000"}));
+    if (samples_in_programs(report["functions"]) == 0) continue;
+    ++found;
+    // Where the sample is, is what its stack begins with.
+    const Samples samples(trace);
+    samples.for_each([&](const Sample& sample) {
+      const Stack* const stack = samples.stacks.find(sample.stacks.kernel);
+      if (stack == nullptr || stack->frames.empty()) return;
+      EXPECT_TRUE(stack->sampled);
+      EXPECT_EQ(stack->frames.front(), sample.event.ip);
+    });
+    EXPECT_EQ(daemon.ctl_ok({"query", trace, "--csv",
+                             "SELECT count(*) > 0 AS found FROM samples JOIN frames ON stack = "
+                             "kernel_stack WHERE depth = 0 AND symbol LIKE 'bpf_prog_%'"}),
+              "found\n1\n");
   }
 }
 

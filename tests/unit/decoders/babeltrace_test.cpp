@@ -6,6 +6,7 @@
 
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "trace/merge/history.h"
 #include "trace/metadata/stack_table.h"
@@ -102,7 +103,9 @@ class Lines : public MergeSink {
   }
   void add_stack(const RecordOrigin& from, RecordView record) {
     const Stack stack = stack_of(record).value();
-    const bool kernel = stack.kind == StackKind::kernel;
+    const auto [kind, number] = stack.kind == StackKind::user ? std::pair("user", 2)
+                                : stack.sampled               ? std::pair("sampled", 3)
+                                                              : std::pair("kernel", 1);
     std::string frames;
     for (size_t i = 0; i < stack.frames.size(); ++i)
       frames += fmt::format("{}[{}] = 0x{:X}", i == 0 ? " " : ", ", i, stack.frames[i]);
@@ -110,8 +113,8 @@ class Lines : public MergeSink {
         fmt::format("{}, _frames_length = {}, kind = ( \"{}\" : container = {} ), "
                     "end = ( \"{}\" : container = {} ), {}, frames = [{} ]",
                     named_value(schema_.find(RECORD_STACK)->fields.front(), record),
-                    stack.frames.size(), kernel ? "kernel" : "user", kernel ? 1 : 2,
-                    name_of(stack.end), static_cast<int>(stack.end),
+                    stack.frames.size(), kind, number, name_of(stack.end),
+                    static_cast<int>(stack.end),
                     named_value(schema_.find(RECORD_STACK)->fields.back(), record), frames),
         record);
   }
@@ -209,7 +212,8 @@ TEST_F(Babeltrace, ReadsEventsWithStacks) {
                   .frames = {0x1000},
                   .layout = 0xabcd1234},
         StackSpec{.number = 5ULL << 61, .kind = STACK_USER, .end = STACK_UNREADABLE},
-        StackSpec{.number = 7ULL << 61, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}}})
+        StackSpec{.number = 7ULL << 61, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {1}},
+        StackSpec{.number = 9ULL << 60, .kind = STACK_SAMPLED, .frames = {0xffffffff81000001}}})
     records.push_back(at_next_time(stack_record_of(1, stack)));
   records.push_back(at_next_time(test::mapping_record_of(1, {.start = 0x1000,
                                                              .end = 0x3000,

@@ -73,6 +73,13 @@ TEST_F(StackNamesTest, LeavesFunctionsOfTracingThatAnotherFunctionHasCalled) {
             "k:30 bpf_prog_0123456789abcdef_sched_switch __traceiter_sched_switch k:40");
 }
 
+// The time was spent in tracing.
+TEST_F(StackNamesTest, HasTheTracingThatASampleWasIn) {
+  learn({.number = kKernel, .kind = STACK_SAMPLED, .frames = {1, 2, 30, 40}});
+  EXPECT_EQ(functions({.kernel = kKernel}),
+            "bpf_prog_0123456789abcdef_sched_switch __traceiter_sched_switch k:30 k:40");
+}
+
 TEST_F(StackNamesTest, SaysWhyAStackEnds) {
   const auto user = [this](stack_end end) {
     const uint64_t number = kUser + static_cast<uint64_t>(end) * 16;

@@ -128,6 +128,7 @@ TEST_F(AddressMaskTest, ReplacesTheFramesOfKernelStacksAndTheirNumbers) {
   EXPECT_NE(kernel[0], kNumber);
   EXPECT_EQ(kernel[2], pseudonyms_.hide(kMaskedCode));
   EXPECT_EQ(kernel[3], kUserFrame);
+  EXPECT_EQ(masked_stack(STACK_SAMPLED)[2], kernel[2]) << "of a sample too";
   EXPECT_EQ(user[0], kernel[0]);
   EXPECT_EQ(user[3], 0U) << "where the frame is, is not known";
 

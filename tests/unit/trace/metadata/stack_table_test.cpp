@@ -29,6 +29,17 @@ TEST(StackOf, ReadsARecordOfAStack) {
                                           .frames = {0x55001000, 0x7f0000001234}}));
 }
 
+TEST(StackOf, KnowsTheKernelStackOfASample) {
+  const Bytes bytes =
+      stack_record_of(5, {.number = kNumber, .kind = STACK_SAMPLED, .frames = {1, 2}});
+  EXPECT_EQ(stack_of(view(bytes)),
+            (Stack{.kind = StackKind::kernel, .frames = {1, 2}, .sampled = true}));
+  StackTable table;
+  table.add(view(bytes));
+  table.add(view(stack_record_of(6, {.number = kNumber, .frames = {1, 2}})));
+  EXPECT_EQ(table.ambiguous(), 1U) << "it is another stack";
+}
+
 TEST(StackOf, ReadsTheLongestStackAndAnEmptyOne) {
   const std::vector<uint64_t> frames(STACK_DEPTH_MAX, 0xffffffff81000001);
   const auto longest =
@@ -53,7 +64,7 @@ TEST(StackOf, RefusesWhatProgramsDoNotWrite) {
   EXPECT_FALSE(with_byte(offsetof(rec_stack, length), 1));
   EXPECT_FALSE(with_byte(offsetof(rec_stack, length), 3));
   EXPECT_FALSE(with_byte(offsetof(rec_stack, kind), 0));
-  EXPECT_FALSE(with_byte(offsetof(rec_stack, kind), STACK_USER + 1));
+  EXPECT_FALSE(with_byte(offsetof(rec_stack, kind), STACK_SAMPLED + 1));
   EXPECT_FALSE(with_byte(offsetof(rec_stack, end), 0));
   EXPECT_FALSE(with_byte(offsetof(rec_stack, end), STACK_UNREADABLE + 1));
   EXPECT_FALSE(with_byte(offsetof(record, size), 24));
