@@ -32,7 +32,9 @@ enum stack_kind {
 
 /* Where the frames end. */
 enum stack_end {
-	STACK_START = 1,      /* where the thread began, or entered the kernel */
+	/* Where the thread entered the kernel. In a process: there is no frame pointer, as where a thread
+	 * begins, but also where code without frame pointers has 0 in the register. */
+	STACK_START = 1,
 	STACK_DEPTH = 2,      /* there are as many as asked for */
 	STACK_BROKEN = 3,     /* the frame pointer does not lead up the stack: code without frame pointers */
 	STACK_UNREADABLE = 4, /* the next frame is in memory that is not present */

@@ -17,9 +17,10 @@ std::string label_of(const FrameText& text) {
   return label;
 }
 
-// Of glibc and musl. Some of them are called by others of them, but by nothing else.
-bool is_start_function(std::string_view function) {
-  constexpr std::array<std::string_view, 12> kNames = {"_start",
+// Of glibc, musl and Go. Some of them are called by others of them, but by nothing else. Only the
+// thread that has been made calls anything in clone().
+bool is_start_function(std::string_view function, bool is_innermost) {
+  constexpr std::array<std::string_view, 11> kNames = {"_start",
                                                        "_start_c",
                                                        "_dl_start_user",
                                                        "__libc_start_main",
@@ -27,14 +28,17 @@ bool is_start_function(std::string_view function) {
                                                        "__libc_start_call_main",
                                                        "libc_start_main_stage2",
                                                        "start_thread",
-                                                       "clone",
-                                                       "clone3",
-                                                       "__clone",
-                                                       "__clone3"};
-  constexpr std::string_view kLocal = "__GI_";  // glibc's own name of a function
+                                                       "runtime.goexit",
+                                                       "runtime.mstart",
+                                                       "runtime.rt0_go"};
+  constexpr std::array<std::string_view, 4> kClones = {"clone", "clone3", "__clone", "__clone3"};
+  constexpr std::string_view kLocal = "__GI_";     // glibc's own name of a function
+  constexpr std::string_view kAssembly = ".abi0";  // Go's name of a function in assembly language
   function = function.substr(0, function.find('@'));
   if (function.starts_with(kLocal)) function.remove_prefix(kLocal.size());
-  return std::ranges::find(kNames, function) != kNames.end();
+  if (function.ends_with(kAssembly)) function.remove_suffix(kAssembly.size());
+  return std::ranges::find(kNames, function) != kNames.end() ||
+         (!is_innermost && std::ranges::find(kClones, function) != kClones.end());
 }
 
 // Between the hook and the program that took the stack. Names of compiled BPF programs and of

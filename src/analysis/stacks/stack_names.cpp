@@ -4,11 +4,11 @@
 namespace ktraced {
 namespace {
 
-// Why a stack has no more frames than these; null: it has all.
-const char* end_text(const Stack* stack) {
+// Why a stack that ends like this has no more frames; null: it has all.
+const char* end_text(const Stack* stack, StackEnd end) {
   if (stack == nullptr) return "[frames not in the trace]";
   if (stack->ambiguous) return "[one of several stacks]";
-  switch (stack->end) {
+  switch (end) {
     case StackEnd::start:
       return nullptr;
     case StackEnd::depth:
@@ -51,7 +51,7 @@ std::vector<uint32_t> StackNames::texts_of(const StackPlace& at, uint64_t ts) {
   return texts;
 }
 
-std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, uint64_t /*ts*/) {
+std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, uint64_t ts) {
   std::vector<Frame> frames;
   if (at.kernel == 0) return frames;
   const Stack* stack = table().find(at.kernel);
@@ -64,7 +64,7 @@ std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, u
         if (!in_tracing) frames.push_back({.address = address, .text = function, .code = code});
       }
     }
-  append_end(end_text(stack), frames);
+  append_end(end_text(stack, end_of(stack, at, ts)), frames);
   return frames;
 }
 
@@ -78,16 +78,24 @@ std::vector<StackNames::Frame> StackNames::user_frames(const StackPlace& at, uin
       for (const uint32_t function : functions_at(code))
         frames.push_back({.address = stack->frames[i], .text = function, .code = code});
     }
-  append_end(starts_by_name(at, ts) ? nullptr : end_text(stack), frames);
+  append_end(end_text(stack, end_of(stack, at, ts)), frames);
   return frames;
 }
 
-bool StackNames::starts_by_name(const StackPlace& at, uint64_t ts) {
-  const Stack* stack = table().find(at.user);
-  if (!has_frames(stack) || stack->end != StackEnd::broken || stack->frames.empty()) return false;
-  const auto functions = functions_at(code_of(*stack, stack->frames.size() - 1, at, ts));
-  const FrameText& outermost = text(functions.back());
-  return outermost.is_named && is_start_function(outermost.function);
+StackEnd StackNames::end_of(const Stack* stack, const StackPlace& at, uint64_t ts) {
+  if (stack == nullptr) return StackEnd::unreadable;
+  const bool may_be_whole = stack->end == StackEnd::start || stack->end == StackEnd::broken;
+  if (stack->kind == StackKind::kernel || !may_be_whole) return stack->end;
+  return reaches_start(*stack, at, ts) ? StackEnd::start : StackEnd::broken;
+}
+
+bool StackNames::reaches_start(const Stack& stack, const StackPlace& at, uint64_t ts) {
+  if (!has_frames(&stack) || stack.frames.empty()) return false;
+  const size_t last = stack.frames.size() - 1;
+  const FrameCode code = code_of(stack, last, at, ts);
+  const FrameText& outermost = text(functions_at(code).back());
+  return outermost.is_named && code.jit == nullptr &&
+         is_start_function(outermost.function, last == 0);
 }
 
 // The mapping of a return address is that of the call before it.
@@ -138,15 +146,14 @@ StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names) {
     const uint64_t events = row.weight.count;
     const StackPlace& at = row.key.at;
     if (row.others || events == 0) continue;
-    if (at.kernel != 0) ends.kernel.add(names.table().find(at.kernel), events);
+    if (const Stack* kernel = names.table().find(at.kernel); at.kernel != 0)
+      ends.kernel.add(kernel, names.end_of(kernel, at, row.ts), events);
     if (at.user == 0) {
       ends.none += events;
-    } else if (names.starts_by_name(at, row.ts)) {
-      ends.user.by_end[StackEnd::start] += events;
-      ends.by_name += events;
-    } else {
-      ends.user.add(names.table().find(at.user), events);
+      continue;
     }
+    const Stack* user = names.table().find(at.user);
+    ends.user.add(user, names.end_of(user, at, row.ts), events);
   }
   return ends;
 }

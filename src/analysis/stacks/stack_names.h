@@ -38,9 +38,10 @@ class StackNames {
   // Both, the kernel's first.
   [[nodiscard]] std::vector<Frame> frames(const StackPlace& at, uint64_t ts);
   [[nodiscard]] std::vector<uint32_t> texts_of(const StackPlace& at, uint64_t ts);
-  // Does the user stack end with a function that nothing has called, though its frame pointer does
-  // not say so?
-  [[nodiscard]] bool starts_by_name(const StackPlace& at, uint64_t ts);
+  // How this stack of `at` ends; `unreadable`, if it is null. That of a process is complete only if
+  // its outermost function is one that nothing has called. Its frame pointer does not say that:
+  // code without frame pointers leaves anything in the register, and also 0.
+  [[nodiscard]] StackEnd end_of(const Stack* stack, const StackPlace& at, uint64_t ts);
   [[nodiscard]] const FrameText& text(uint32_t number) const { return *texts_[number]; }
   [[nodiscard]] uint32_t number_of(const FrameText& text);
   [[nodiscard]] const StackTable& table() const { return stacks_.table(); }
@@ -48,6 +49,7 @@ class StackNames {
  private:
   [[nodiscard]] FrameCode code_of(const Stack& stack, size_t frame, const StackPlace& at,
                                   uint64_t ts) const;
+  [[nodiscard]] bool reaches_start(const Stack& stack, const StackPlace& at, uint64_t ts);
   void append_end(const char* why, std::vector<Frame>& frames);
   std::span<const uint32_t> functions_at(const FrameCode& code);
 
@@ -58,11 +60,10 @@ class StackNames {
   std::map<FrameCode, std::vector<uint32_t>> functions_;
 };
 
-// How the stacks of the events end: counted by `weight.count`.
+// How the stacks of the events end, as StackNames::end_of() has it: counted by `weight.count`.
 struct StackEnds {
   StackCounts kernel, user;
-  uint64_t by_name = 0;  // of `user`, part of those that reach the start: starts_by_name()
-  uint64_t none = 0;     // events without a user stack
+  uint64_t none = 0;  // events without a user stack
 };
 [[nodiscard]] StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names);
 

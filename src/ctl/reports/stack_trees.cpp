@@ -203,7 +203,6 @@ void add_stack_trees(json& report, const TreeSource& source, const ReportCommand
 void add_stack_ends(json& out, const StackSums& sums, StackNames& names) {
   const StackEnds ends = ends_of(sums.rows(), names);
   out["user"] = ends_json(ends.user);
-  out["user"]["by_name"] = ends.by_name;
   out["kernel"] = ends_json(ends.kernel);
   out["without_user_stack"] = ends.none;
 }

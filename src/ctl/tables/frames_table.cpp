@@ -131,7 +131,7 @@ class FramesTable : public QueryTable {
   void add(const UsedStacks::Use& use, const Stack& stack, const std::vector<Frames>& programs,
            StackNames& names) const {
     const bool in_kernel = stack.kind == StackKind::kernel;
-    const bool starts = !in_kernel && names.starts_by_name(use.at, use.ts);
+    const StackEnd end = names.end_of(&stack, use.at, use.ts);
     const Frames& frames = programs.front();
     for (size_t depth = 0; depth < frames.size() && frames[depth].address != 0; ++depth) {
       const StackNames::Frame& frame = frames[depth];
@@ -146,7 +146,7 @@ class FramesTable : public QueryTable {
                         : FrameText{.function = {}, .module = {}, .is_named = false},
                frame.code);
       stored_.name(in_kernel ? "kernel" : "user");
-      stored_.name(name_of(starts ? StackEnd::start : stack.end));
+      stored_.name(name_of(end));
     }
   }
   // The columns from `symbol` to `offset`.

@@ -91,12 +91,12 @@ const Stack* StackTable::find(uint64_t number) const {
   return nullptr;
 }
 
-void StackCounts::add(const Stack* stack, uint64_t events) {
+void StackCounts::add(const Stack* stack, StackEnd end, uint64_t events) {
   if (stack == nullptr) {
     lacking += events;
     return;
   }
-  by_end[stack->end] += events;
+  by_end[end] += events;
   if (stack->ambiguous) ambiguous += events;
 }
 

@@ -17,7 +17,8 @@ namespace ktraced {
 
 enum class StackKind : uint8_t { kernel = STACK_KERNEL, user = STACK_USER };
 
-// Where the frames of a stack end; see enum stack_end.
+// Where the frames of a stack end; see enum stack_end. Whether that is the start of the thread,
+// StackNames knows.
 enum class StackEnd : uint8_t {
   start = STACK_START,
   depth = STACK_DEPTH,
@@ -38,8 +39,6 @@ struct Stack {
   bool sampled = false;    // STACK_SAMPLED: of the kernel, from what a sample has interrupted
   bool ambiguous = false;  // another stack has the same number
 
-  // Does it have all frames of the thread?
-  [[nodiscard]] bool complete() const { return end == StackEnd::start; }
   bool operator==(const Stack&) const = default;
 };
 
@@ -89,8 +88,8 @@ struct StackCounts {
   uint64_t lacking = 0;    // the frames are not in the trace
   uint64_t ambiguous = 0;  // part of those in by_end
 
-  // Adds events with one stack, which is null if its frames are not known.
-  void add(const Stack* stack, uint64_t events = 1);
+  // Adds events with one stack, which is null if its frames are not known, and how it ends.
+  void add(const Stack* stack, StackEnd end, uint64_t events = 1);
   // Events with a stack.
   [[nodiscard]] uint64_t total() const;
   // Those of them with all frames.

@@ -93,6 +93,18 @@ TEST(UserStacks, SayHowTheyEnd) {
   EXPECT_THAT(ends, SizeIs(4));
 }
 
+// The function that has set the frame pointer to 0 was called by another one.
+TEST(UserStacks, AreNotCompleteJustBecauseTheFramePointerIsZero) {
+  StackTruth truth({"depth=3", "call"});
+  Daemon daemon(stack_truth_config(truth.pid()));
+  const json report = truth.finish().at(0);
+  const fs::path taken = snapshot_of(daemon);
+  EXPECT_TRUE(StackTrace(taken).has_stacks_of(report)) << "their records say 'start'";
+  EXPECT_EQ(daemon.ctl_ok(
+                {"query", taken, "--csv", "SELECT DISTINCT end FROM frames WHERE kind = 'user'"}),
+            "end\nbroken\n");
+}
+
 // A thread that sleeps is switched away from there; it can be preempted anywhere.
 TEST(UserStacks, OfSwitchesAndSignalsShowTheFunctionThatCausesThem) {
   StackTruth truth({"repeat=10", "do=sleep", "call", "depth=3", "do=signal", "call"});
@@ -322,7 +334,7 @@ TEST(UserStacks, OfTheNewestThreeQuartersOfARingHaveTheirFiles) {
       left -= bytes.size();
       if (record.stacks().user == 0) continue;
       const Stack* const stack = stacks.find(record.stacks().user);
-      counts.add(stack);
+      counts.add(stack, stack != nullptr ? stack->end : StackEnd::unreadable);
       ++with_stacks;
       if (stack == nullptr) ++lacking;
       if (left > kRing / 4 * 3) continue;

@@ -209,5 +209,5 @@ test("samples have their callstacks", async () => {
   assert.deepEqual(innermost.map(({ tid, name, count }) => `${tid} ${name} ${count}`),
                    ["0 [idle] 1", "57 ext4_read 1", "812 [0x401000] 1", "812 ext4_read 1", "813 ext4_read 1"]);
   const depths = engine.query("select depth from perf_sample join stack_profile_callsite on callsite_id = stack_profile_callsite.id order by ts");
-  assert.deepEqual(depths.map(({ depth }) => depth), [1, 2, 2, 0, 0]);
+  assert.deepEqual(depths.map(({ depth }) => depth), [2, 3, 2, 0, 0]);
 });

@@ -26,6 +26,7 @@ std::vector<FrameText> name(const FrameCode& code) {
     case FrameCode::Kind::file:
       if (code.at == 0x99) return {{"inlined", "app"}, {"f:99", "app"}};
       if (code.at == 0x77) return {{"start_thread", "libc.so.6"}};
+      if (code.at == 0x78) return {{"clone3", "libc.so.6"}};
       return {{fmt::format("{}f:{:x}", minus, code.at),
                code.file == nullptr ? "?" : std::string(code.file->name())}};
     case FrameCode::Kind::vdso:
@@ -64,7 +65,8 @@ class StackNamesTest : public ::testing::Test {
 TEST_F(StackNamesTest, HasTheKernelBeforeTheProcessAndNoTracing) {
   learn({.number = kKernel, .frames = {1, 2, 30, 40}});
   learn({.number = kUser, .kind = STACK_USER, .frames = {7, 7, 99}});
-  EXPECT_EQ(functions({.pid = 812, .kernel = kKernel, .user = kUser}), "k:30 k:40 -u:7 u:7 u:99");
+  EXPECT_EQ(functions({.pid = 812, .kernel = kKernel, .user = kUser}),
+            "k:30 k:40 -u:7 u:7 u:99 [ended early: no frame pointer]");
 }
 
 TEST_F(StackNamesTest, LeavesFunctionsOfTracingThatAnotherFunctionHasCalled) {
@@ -86,7 +88,8 @@ TEST_F(StackNamesTest, SaysWhyAStackEnds) {
     learn({.number = number, .kind = STACK_USER, .end = end, .frames = {7}});
     return functions({.pid = 1, .user = number});
   };
-  EXPECT_EQ(user(STACK_START), "-u:7");
+  EXPECT_EQ(user(STACK_START), "-u:7 [ended early: no frame pointer]")
+      << "the code there may have no frame pointer, but 0 in the register";
   EXPECT_EQ(user(STACK_DEPTH), "-u:7 [deeper than recorded]");
   EXPECT_EQ(user(STACK_BROKEN), "-u:7 [ended early: no frame pointer]");
   EXPECT_EQ(user(STACK_UNREADABLE), "-u:7 [ended early: memory not present]");
@@ -113,7 +116,9 @@ TEST_F(StackNamesTest, FindsTheFileOfAFrameByTheByteBeforeAReturnAddress) {
   learn({.number = kUser,
          .kind = STACK_USER,
          .frames = {0x2000, 0x2000, 0x2001, 0x1099, 0x3001, 0x4001, 0x9000}});
-  EXPECT_EQ(functions(kOfProcess), "-f:5000 f:1000 f:5001 inlined f:99 [vdso] [anonymous] u:36864");
+  EXPECT_EQ(functions(kOfProcess),
+            "-f:5000 f:1000 f:5001 inlined f:99 [vdso] [anonymous] u:36864 [ended early: no frame "
+            "pointer]");
   const auto frames = names_.user_frames(kOfProcess, 1000);
   EXPECT_EQ(names_.text(frames[1].text).module, "app") << "the call is in the file before";
   EXPECT_EQ(names_.text(frames[0].text).module, "?") << "the trace does not say which file";
@@ -135,11 +140,13 @@ TEST_F(StackNamesTest, FindsTheFunctionThatTheProcessHasMade) {
   learn({.number = kUser,
          .kind = STACK_USER,
          .frames = {0x4000, 0x4110, 0x4100, 0x4111, 0x5001, 0x400f}});
-  EXPECT_EQ(functions(kOfProcess), "sum run [anonymous] [anonymous] f:1 sum");
+  EXPECT_EQ(functions(kOfProcess),
+            "sum run [anonymous] [anonymous] f:1 sum [ended early: no frame pointer]");
   StackPlace other = kOfProcess;
   other.pid = 813;
   EXPECT_EQ(functions(other),
-            "[anonymous] [anonymous] [anonymous] [anonymous] u:20481 [anonymous]");
+            "[anonymous] [anonymous] [anonymous] [anonymous] u:20481 [anonymous] [ended early: no "
+            "frame pointer]");
 }
 
 TEST_F(StackNamesTest, TakesTheMappingOfTheProcessAndTheTime) {
@@ -159,29 +166,54 @@ TEST_F(StackNamesTest, TakesTheMappingOfTheProcessAndTheTime) {
   EXPECT_EQ(function_at(other, 20), "-u:4096") << "another process with the same id";
 }
 
-TEST_F(StackNamesTest, AStackThatEndsWithTheStartOfAThreadIsComplete) {
+// Whatever its frame pointer says.
+TEST_F(StackNamesTest, AUserStackIsCompleteOnlyIfItEndsWithTheStartOfAThread) {
   map({.tgid = 812, .start = 0x1000, .end = 0x2000, .offset = 0, .file = kFile});
-  learn({.number = kUser, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {0x1001, 0x1077}});
-  EXPECT_TRUE(names_.starts_by_name(kOfProcess, 1000));
-  EXPECT_EQ(functions(kOfProcess), "-f:1 start_thread");
-  learn(
-      {.number = kUser + 16, .kind = STACK_USER, .end = STACK_BROKEN, .frames = {0x1077, 0x1001}});
-  StackPlace inside = kOfProcess;
-  inside.user += 16;
-  EXPECT_FALSE(names_.starts_by_name(inside, 1000)) << "only the outermost function says so";
-  EXPECT_EQ(functions(inside), "start_thread f:1 [ended early: no frame pointer]");
-  learn({.number = kUser + 32, .kind = STACK_USER, .end = STACK_DEPTH, .frames = {0x1077}});
-  StackPlace deep = kOfProcess;
-  deep.user += 32;
-  EXPECT_FALSE(names_.starts_by_name(deep, 1000));
+  constexpr uint64_t kStart = 0x1077, kClone = 0x1078, kOther = 0x1001, kNowhere = 0x9077;
+  constexpr const char* kEarly = " [ended early: no frame pointer]";
+  StackPlace at = kOfProcess;
+  const auto functions_of = [&](stack_end end, std::vector<uint64_t> frames) {
+    learn({.number = ++at.user, .kind = STACK_USER, .end = end, .frames = std::move(frames)});
+    return functions(at);
+  };
+  for (const stack_end end : {STACK_START, STACK_BROKEN}) {
+    EXPECT_EQ(functions_of(end, {kOther, kStart}), "-f:1 start_thread");
+    EXPECT_EQ(functions_of(end, {kOther, kClone}), "-f:1 clone3");
+    EXPECT_EQ(functions_of(end, {kStart}), "start_thread") << "it is there itself";
+    EXPECT_EQ(functions_of(end, {kClone}), std::string("clone3") + kEarly)
+        << "the thread that calls it is there too";
+    EXPECT_EQ(functions_of(end, {kOther}), std::string("-f:1") + kEarly);
+    EXPECT_EQ(functions_of(end, {kStart, kOther}), std::string("start_thread f:1") + kEarly)
+        << "only the outermost function says so";
+    EXPECT_EQ(functions_of(end, {kStart, kNowhere}), std::string("start_thread u:36983") + kEarly);
+    EXPECT_EQ(names_.end_of(stacks_.table().find(at.user), at, 1000), StackEnd::broken);
+  }
+  EXPECT_EQ(functions_of(STACK_DEPTH, {kOther, kStart}),
+            "-f:1 start_thread [deeper than recorded]");
+  EXPECT_EQ(names_.end_of(stacks_.table().find(at.user), at, 1000), StackEnd::depth);
+}
+
+// A process chooses the names of its own code.
+TEST_F(StackNamesTest, CodeThatTheProcessHasMadeIsNotTheStartOfAThread) {
+  map({.tgid = 812, .start = 0x4000, .end = 0x5000});
+  const std::vector<JitFunction> made = {{.process = {.tgid = 812, .start_ns = 1'000'000'000},
+                                          .address = 0x4000,
+                                          .size = 0x10,
+                                          .name = "_start"}};
+  stacks_.add(made);
+  learn({.number = kUser, .kind = STACK_USER, .frames = {0x4004}});
+  EXPECT_EQ(functions(kOfProcess), "_start [ended early: no frame pointer]");
 }
 
 TEST(FrameText, KnowsTheFunctionsThatNothingCalls) {
-  for (const char* start : {"_start", "__libc_start_call_main", "start_thread", "clone3",
-                            "__GI___clone3", "__libc_start_main@@GLIBC_2.34"})
+  for (const char* start :
+       {"_start", "__libc_start_call_main", "start_thread", "clone3", "__GI___clone3",
+        "__libc_start_main@@GLIBC_2.34", "runtime.goexit", "runtime.goexit.abi0"})
     EXPECT_TRUE(is_start_function(start)) << start;
   for (const char* other : {"", "main", "start", "start_thread_pool", "clone_tree"})
     EXPECT_FALSE(is_start_function(other)) << other;
+  EXPECT_FALSE(is_start_function("clone3", true));
+  EXPECT_TRUE(is_start_function("start_thread", true));
 }
 
 TEST(FrameText, HasALabel) {

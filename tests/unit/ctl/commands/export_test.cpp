@@ -303,8 +303,10 @@ TEST_F(ExportTest, HasSamplesWithCallstacksInPerfetto) {
   for (const ReadSample& sample : trace.samples)
     samples += fmt::format("{}/{} {} {}\n", sample.pid, sample.tid, sample.mode, sample.stack);
   EXPECT_EQ(samples,
-            "812/812 2 [0x402000] (/[unknown]); [0x401000] (/[unknown])\n"
-            "812/812 1 [0x402000] (/[unknown]); [0x401000] (/[unknown]); ext4_read (/ext4)\n"
+            "812/812 2 [ended early: no frame pointer] (/[unknown]); [0x402000] (/[unknown]); "
+            "[0x401000] (/[unknown])\n"
+            "812/812 1 [ended early: no frame pointer] (/[unknown]); [0x402000] (/[unknown]); "
+            "[0x401000] (/[unknown]); ext4_read (/ext4)\n"
             "812/813 1 [ended early: no frame pointer] (/[unknown]); [0x401000] (/[unknown]); "
             "ext4_read (/ext4)\n"
             "0/0 1 [idle] (/[unknown])\n"
@@ -322,20 +324,21 @@ TEST_F(ExportTest, FoldsTheStacksOfSamples) {
   EXPECT_TRUE(result_);
   EXPECT_EQ(read_file(out_file_),
             "kworker/0:1;ext4_read 1\n"
-            "nginx;[0x402000];[0x401000] 1\n"
-            "nginx;[0x402000];[0x401000];ext4_read 1\n"
-            "nginx;[ended early: no frame pointer];[0x401000];ext4_read 1\n");
+            "nginx;[ended early: no frame pointer];[0x401000];ext4_read 1\n"
+            "nginx;[ended early: no frame pointer];[0x402000];[0x401000] 1\n"
+            "nginx;[ended early: no frame pointer];[0x402000];[0x401000];ext4_read 1\n");
 }
 
 TEST_F(ExportTest, NamesCodeThatProcessesHadMade) {
   const fs::path path = directory_.path() / "stacks";
   write_trace(path, stacked_trace_of_jit());
-  EXPECT_EQ(exported(to_file({path})).samples.at(0).stack, "run (/jit); sum /srv/app.js:10 (/jit)");
+  EXPECT_EQ(exported(to_file({path})).samples.at(0).stack,
+            "[ended early: no frame pointer] (/[unknown]); run (/jit); sum /srv/app.js:10 (/jit)");
   fs::remove(out_file_);
   ExportCommand command = to_file({path});
   command.form = ExportCommand::Form::folded;
   run(command);
-  EXPECT_THAT(read_file(out_file_), HasSubstr("nginx;run;sum /srv/app.js:10 1\n"));
+  EXPECT_THAT(read_file(out_file_), HasSubstr(";run;sum /srv/app.js:10 1\n"));
 }
 
 TEST_F(ExportTest, FoldsTheStacksOfOtherEvents) {
@@ -347,8 +350,8 @@ TEST_F(ExportTest, FoldsTheStacksOfOtherEvents) {
   command.selection.pids = {812};
   run(command);
   EXPECT_EQ(read_file(out_file_),
-            "nginx;[0x402000];[0x401000];do_nanosleep;schedule 1\n"
-            "nginx;[0x402000];[0x401000];ext4_read 1\n"
+            "nginx;[ended early: no frame pointer];[0x402000];[0x401000];do_nanosleep;schedule 1\n"
+            "nginx;[ended early: no frame pointer];[0x402000];[0x401000];ext4_read 1\n"
             "swapper 1\n");
   fs::remove(out_file_);
   command.selection = {};

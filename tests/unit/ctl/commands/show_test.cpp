@@ -396,7 +396,8 @@ TEST_F(Show, PrintsTheFunctionsBelowAnEvent) {
                               "=> ext4_read [ext4] (ffffffff81000031)\n"
                               "<user stack trace>\n"
                               "=> [0x401000]\n"
-                              "=> [0x402000]\n"));
+                              "=> [0x402000]\n"
+                              "=> [ended early: no frame pointer]\n"));
 }
 
 TEST_F(Show, SaysWhyFunctionsHaveNoNames) {

@@ -381,7 +381,8 @@ TEST_F(Perfetto, EventsHaveTheirCallstacks) {
   add(EVENT_kmalloc, 4000, 9, rec_kmalloc{.bytes_req = 8, .bytes_alloc = 8});
   const ReadTrace trace = read();
   const std::string stack =
-      "app+0x21 (/nowhere/app); app+0x10 (/nowhere/app); load_elf_binary (/[unknown])";
+      "[ended early: no frame pointer] (/[unknown]); app+0x21 (/nowhere/app); app+0x10 "
+      "(/nowhere/app); load_elf_binary (/[unknown])";
   const auto marks = trace.instants_named("kmalloc");
   ASSERT_EQ(marks.size(), 1U) << "only an event with stacks has an instant beside it";
   EXPECT_EQ(marks[0].begin, 2000U);

@@ -152,10 +152,10 @@ TEST(StackCounts, CountsEventsByTheEndOfTheirStacks) {
   StackCounts counts;
   EXPECT_EQ(counts.total(), 0U);
   EXPECT_EQ(counts.complete(), 0U);
-  counts.add(&complete);
-  counts.add(&complete, 3);
-  counts.add(&broken, 2);
-  counts.add(nullptr, 5);
+  counts.add(&complete, StackEnd::start);
+  counts.add(&complete, StackEnd::start, 3);
+  counts.add(&broken, StackEnd::broken, 2);
+  counts.add(nullptr, StackEnd::unreadable, 5);
   EXPECT_THAT(counts.by_end, ElementsAre(Pair(StackEnd::start, 4), Pair(StackEnd::broken, 2)));
   EXPECT_EQ(counts.lacking, 5U);
   EXPECT_EQ(counts.ambiguous, 2U);
