@@ -38,9 +38,7 @@ void StackHooks::configure(const Config& all, const Schema& schema, struct contr
   std::atomic_ref(of_programs.sampling.user).store(sampling_.user ? 1 : 0);
   programs_.set_period(sampling_.period);
   stack_control& control = of_programs.stacks;
-  const uint16_t kernel_depth = StackPrograms::kernel_depth(config.depth);
   std::atomic_ref(control.depth).store(config.depth);
-  std::atomic_ref(control.kernel_depth).store(kernel_depth);
   std::atomic_ref(control.kernel).store(config.kernel ? 1 : 0);
   std::atomic_ref(control.user).store(config.user ? 1 : 0);
   for (const Event& event : schema.events()) {
@@ -48,12 +46,8 @@ void StackHooks::configure(const Config& all, const Schema& schema, struct contr
     const auto every = config.every.find(event.name);
     std::atomic_ref(control.every[event.id]).store(every == config.every.end() ? 1 : every->second);
   }
-  const bool known = kernel_depth_ == kernel_depth && depth_ == config.depth;
   depth_ = config.depth;
-  kernel_depth_ = kernel_depth;
-  if (!known && kernel_depth < config.depth && config.kernel)
-    spdlog::warn("stacks of the kernel have at most {} frames, not {}: {} is {}", kernel_depth,
-                 config.depth, "kernel.perf_event_max_stack", StackPrograms::max_stack());
+  programs_.limit_kernel_depth();
 }
 
 nlohmann::json StackHooks::describe_sampling() const {

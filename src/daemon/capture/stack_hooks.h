@@ -34,7 +34,7 @@ class StackHooks {
   void configure(const Config& config, const Schema& schema, struct control& control);
   // Frames of a stack of a process, and of the kernel, at most.
   [[nodiscard]] uint32_t depth() const { return depth_; }
-  [[nodiscard]] uint32_t kernel_depth() const { return kernel_depth_; }
+  [[nodiscard]] uint32_t kernel_depth() const { return programs_.kernel_depth(); }
   // Memory that the programs use for stacks, in bytes.
   [[nodiscard]] uint64_t memory() const { return programs_.memory(); }
 
@@ -67,7 +67,7 @@ class StackHooks {
   SessionsByEvent with_stacks_, recording_;     // of all events that can have stacks
   std::map<std::string, std::string> refused_;  // event → reason
   bool failed_ = false;
-  uint32_t depth_ = 0, kernel_depth_ = 0;
+  uint32_t depth_ = 0;
   SamplingConfig sampling_;
 };
 

@@ -101,6 +101,19 @@ uint32_t StackPrograms::max_stack() {
   return text ? number_behind<uint32_t>("", *text).value_or(kUnchanged) : kUnchanged;
 }
 
+void StackPrograms::limit_kernel_depth() {
+  stack_control& control = object_.control().stacks;
+  const uint32_t depth = std::atomic_ref(control.depth).load(), limit = max_stack();
+  const uint16_t allowed = kernel_depth(depth, limit);
+  std::atomic_ref(control.kernel_depth).store(allowed);
+  const bool requested = std::atomic_ref(control.kernel).load() != 0;
+  if (std::exchange(limits_, {depth, allowed}) == std::pair<uint32_t, uint32_t>(depth, allowed))
+    return;
+  if (requested && allowed < depth)
+    spdlog::warn("stacks of the kernel have at most {} frames, not {}: {} is {}", allowed, depth,
+                 "kernel.perf_event_max_stack", limit);
+}
+
 // A program without its map, or a part of the pins of an event, is of a daemon that died while it
 // attached or detached it.
 void StackPrograms::adopt() {
@@ -185,6 +198,8 @@ Result<> StackPrograms::attach(const std::string& event) {
   detaching_.wait(event);
   auto program = load(event);
   if (!program) return propagate(program);
+  // The kernel keeps its limit (EBUSY) while a program is loaded that takes its stacks.
+  limit_kernel_depth();
   Hook hook{.place = place->second, .program = std::move(*program), .link = {}};
   auto attached = connect(event, hook);
   if (attached) attached = pin(event, hook);

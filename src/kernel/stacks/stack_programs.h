@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -77,6 +78,11 @@ class StackPrograms {
   [[nodiscard]] static uint16_t kernel_depth(uint32_t depth, uint32_t limit = max_stack());
   // The value of kernel.perf_event_max_stack, or what it is if it is not changed.
   [[nodiscard]] static uint32_t max_stack();
+  // Makes programs ask for as many frames of the kernel as it allows now, of those that they have
+  // of processes: what they do not get, they know then. Logs that it allows fewer.
+  void limit_kernel_depth();
+  // Frames of a stack of the kernel, at most.
+  [[nodiscard]] uint32_t kernel_depth() const { return limits_.second; }
 
   // Adds what the kernel has measured of the programs: "EVENT with stacks".
   void add_runs(RunsByProgram& runs) const;
@@ -102,6 +108,7 @@ class StackPrograms {
   LedgerCounts& retired_misses_;       // guarded by mutex_
   DetachingLinks detaching_;
   Samplers samplers_;
+  std::pair<uint32_t, uint32_t> limits_;  // frames of a process and of the kernel, as logged last
   bool unset_ = true;  // no period was set: an earlier daemon may have started the samplers
 };
 

@@ -18,15 +18,19 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "bpf/shared_state.h"
 #include "harness/client/daemon.h"
+#include "harness/machine/temp_dir.h"
 #include "harness/traces/trace_files.h"
 #include "trace/metadata/stack_table.h"
 
@@ -357,6 +361,58 @@ TEST(Stacks, OutliveAKilledDaemon) {
   EXPECT_THAT(frames, IsSupersetOf(meanwhile));
   const json manifest = manifest_of(trace);
   EXPECT_TRUE(manifest["complete"]) << manifest["incomplete_because"];
+}
+
+// A limit of the machine while it is alive. The kernel refuses it while any program takes stacks.
+class MaxStack {
+ public:
+  explicit MaxStack(uint32_t frames) {
+    std::ifstream(kPath) >> before_;
+    if (!eventually([&] { return write(frames); }))
+      throw std::runtime_error("another program of this machine takes stacks");
+  }
+  MaxStack(const MaxStack&) = delete;
+  MaxStack& operator=(const MaxStack&) = delete;
+  ~MaxStack() {
+    static_cast<void>(eventually([&] { return write(before_); }));
+  }
+
+ private:
+  static constexpr const char* kPath = "/proc/sys/kernel/perf_event_max_stack";
+  static bool write(uint32_t frames) {
+    std::ofstream file(kPath);
+    return static_cast<bool>(file << frames << std::flush);
+  }
+  uint32_t before_ = 0;
+};
+
+// The limit is lowered after the daemon has read its configuration.
+TEST(Stacks, OfTheKernelThatTheMachineCutsAreNotComplete) {
+  constexpr uint32_t kAllowed = 7;
+  const MaxStack limit_until_the_end(kAllowed + STACK_OWN_FRAMES);
+  TempDir directory;
+  const fs::path recording = directory.path() / "recording";
+  {
+    std::optional<MaxStack> before(kAllowed + STACK_OWN_FRAMES + 20);
+    Daemon daemon(stack_config(json::object()));
+    EXPECT_EQ(daemon.call("status")["stacks"]["kernel_depth"], kAllowed + 20);
+    before.reset();
+    daemon.ctl_ok({"record", "-o", recording, "--event", "sched_switch", "--stacks", "sched_switch",
+                   "--", "sleep", "0.01"});
+    EXPECT_EQ(daemon.call("status")["stacks"]["kernel_depth"], kAllowed);
+    EXPECT_TRUE(
+        daemon.logged("stacks of the kernel have at most 7 frames, not 64: "
+                      "kernel.perf_event_max_stack is 10"));
+  }
+  uint64_t cut = 0;
+  for_each_record(recording, [&](const RecordView& record) {
+    const auto stack = stack_of(record);
+    if (!stack || stack->kind != StackKind::kernel) return;
+    EXPECT_LE(stack->frames.size(), kAllowed);
+    EXPECT_EQ(stack->end, stack->frames.size() == kAllowed ? StackEnd::depth : StackEnd::start);
+    cut += stack->end == StackEnd::depth ? 1 : 0;
+  });
+  EXPECT_GT(cut, 0U) << "a call that sleeps is deeper";
 }
 
 TEST(Stacks, EndWithAReloadThatRemovesThem) {
