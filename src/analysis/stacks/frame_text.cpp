@@ -41,6 +41,16 @@ bool is_start_function(std::string_view function, bool is_innermost) {
          (!is_innermost && std::ranges::find(kClones, function) != kClones.end());
 }
 
+// Of x86-64: arch/x86/include/asm/idtentry.h, and the labels in the entry of an NMI.
+bool is_interrupt_entry(std::string_view function) {
+  constexpr std::array<std::string_view, 7> kBeginnings = {
+      "asm_sysvec_", "asm_exc_",   "asm_common_interrupt", "asm_spurious_interrupt",
+      "asm_fred_",   "repeat_nmi", "end_repeat_nmi"};
+  return std::ranges::any_of(kBeginnings, [function](std::string_view beginning) {
+    return function.starts_with(beginning);
+  });
+}
+
 // Between the hook and the program that took the stack. Names of compiled BPF programs and of
 // trampolines end with what they belong to.
 bool is_tracing_function(std::string_view function) {

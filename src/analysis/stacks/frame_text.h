@@ -56,6 +56,10 @@ using FrameNamer = std::function<std::vector<FrameText>(const FrameCode&)>;
 // Is this a function of tracing, which the kernel stack of an event may begin with?
 [[nodiscard]] bool is_tracing_function(std::string_view function);
 
+// Is this where the kernel is entered by an interrupt or a fault? In a stack of the kernel it is
+// followed by the instruction that was interrupted, which is no return address.
+[[nodiscard]] bool is_interrupt_entry(std::string_view function);
+
 // Is this a function with which a thread or program begins, so that nothing has called it? The
 // innermost function of a stack may as well be that of the thread which starts another one.
 [[nodiscard]] bool is_start_function(std::string_view function, bool is_innermost = false);

@@ -56,10 +56,12 @@ std::vector<StackNames::Frame> StackNames::kernel_frames(const StackPlace& at, u
   if (at.kernel == 0) return frames;
   const Stack* stack = table().find(at.kernel);
   bool in_tracing = stack != nullptr && !stack->sampled;
+  bool is_return = in_tracing;  // a sample is where the CPU was
   if (has_frames(stack))
     for (const uint64_t address : stack->frames) {
-      const FrameCode code{.at = address};
+      const FrameCode code{.is_return = is_return, .at = address};
       for (const uint32_t function : functions_at(code)) {
+        is_return = !is_interrupt_entry(text(function).function);
         in_tracing = in_tracing && is_tracing_function(text(function).function);
         if (!in_tracing) frames.push_back({.address = address, .text = function, .code = code});
       }

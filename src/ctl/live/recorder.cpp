@@ -35,7 +35,8 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
       symbols.request(*next++);
     symbols.fetch();
     for (; first != next; ++first)
-      if (auto name = symbols.resolve(*first); !name.empty()) names.emplace(*first, name);
+      for (const uint64_t address : {*first, *first - 1})
+        if (auto name = symbols.resolve(address); !name.empty()) names.emplace(address, name);
   }
   return names;
 }

@@ -38,8 +38,14 @@ void RemoteSymbols::fetch_some(std::vector<uint64_t> addresses) {
     return;
   }
   const json& found = member(*answer, "symbols");
-  for (size_t i = 0; i < addresses.size(); ++i)
-    symbols_[addresses[i]] = text_at(found, texts[i].get_ref<const std::string&>());
+  const auto learn = [&](uint64_t address) {
+    std::string symbol = text_at(found, fmt::format("0x{:x}", address));
+    if (!symbol.empty()) symbols_[address] = std::move(symbol);
+  };
+  for (const uint64_t address : addresses) {
+    learn(address);
+    learn(address - 1);
+  }
 }
 
 std::string_view RemoteSymbols::resolve(uint64_t address) {

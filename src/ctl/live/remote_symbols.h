@@ -16,8 +16,9 @@
 namespace ktraced {
 
 // Requests each address once, many at a time: call request() for all addresses of a batch, then
-// fetch(), then resolve(). Addresses that the daemon cannot resolve have no symbol. Bounded: starts
-// over after kMaxSymbols symbols.
+// fetch(), then resolve(). Addresses that the daemon cannot resolve have no symbol. The byte before
+// a requested one has its symbol if that is another one. Bounded: starts over after kMaxSymbols
+// symbols.
 class RemoteSymbols : public SymbolResolver {
  public:
   static constexpr size_t kMaxSymbols = 65536;

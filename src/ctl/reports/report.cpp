@@ -107,8 +107,9 @@ Result<json> read_with_stacks(
         making.input.add_files(stacks);
         std::vector<uint64_t> addresses;
         stacks.table().for_each([&](uint64_t, const Stack& stack) {
-          if (stack.kind == StackKind::kernel)
-            addresses.insert(addresses.end(), stack.frames.begin(), stack.frames.end());
+          if (stack.kind != StackKind::kernel) return;
+          for (const uint64_t frame : stack.frames)
+            addresses.insert(addresses.end(), {frame, frame - 1});  // as frame_namer() asks
         });
         making.input.find_symbols(addresses);
       });

@@ -140,8 +140,15 @@ Result<uint64_t> read_address(const json& entry) {
 Result<std::string> symbols_of(KernelSymbols& symbols, const json& texts,
                                const std::vector<uint64_t>& addresses) {
   json found = json::object();
-  for (size_t i = 0; i < addresses.size(); ++i)
-    if (auto symbol = symbols.resolve(addresses[i])) found[texts[i].get<std::string>()] = *symbol;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const uint64_t shown = read_address(texts[i]).value_or(0);
+    std::map<uint64_t, std::string> names;
+    add_symbols(
+        shown, addresses[i], [&symbols](uint64_t at) { return symbols.resolve(at); }, names);
+    for (auto& [address, name] : names)
+      found[address == shown ? texts[i].get<std::string>() : fmt::format("0x{:x}", address)] =
+          std::move(name);
+  }
   return json_text({{"symbols", std::move(found)}});
 }
 

@@ -12,6 +12,7 @@
 #include "daemon/output/retention.h"
 #include "trace/directory/manifest_file.h"
 #include "trace/metadata/kernel_text.h"
+#include "trace/symbols/symbol_table.h"
 
 namespace ktraced {
 namespace {
@@ -281,7 +282,7 @@ std::map<uint64_t, std::string> TraceSeries::symbols() const {
   std::map<uint64_t, std::string> names;
   for (uint64_t shown : writer_->code_addresses()) {
     const uint64_t address = mask_ ? mask_->kernel_address(shown) : shown;
-    if (auto name = facts_.symbol(address)) names.emplace(shown, std::move(*name));
+    add_symbols(shown, address, facts_.symbol, names);
   }
   return names;
 }

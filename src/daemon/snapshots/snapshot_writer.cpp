@@ -204,7 +204,7 @@ std::map<uint64_t, std::string> resolve(const std::set<uint64_t>& addresses,
   std::map<uint64_t, std::string> names;
   for (uint64_t shown : addresses) {
     const uint64_t address = mask ? mask->kernel_address(shown) : shown;
-    if (auto name = symbols.resolve(address)) names.emplace(shown, std::move(*name));
+    add_symbols(shown, address, [&symbols](uint64_t at) { return symbols.resolve(at); }, names);
   }
   return names;
 }

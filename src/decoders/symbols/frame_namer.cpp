@@ -69,8 +69,10 @@ FrameNamer frame_namer(std::function<std::string_view(uint64_t address)> symbol,
   return [symbol = std::move(symbol), &files](const FrameCode& code) -> std::vector<FrameText> {
     switch (code.kind) {
       case FrameCode::Kind::kernel:
-        if (const std::string_view name = symbol(code.at); !name.empty())
-          return {frame_of_symbol(name)};
+        // A trace has the symbol of the byte before only if it is another one.
+        for (const uint64_t address : {code.byte(), code.at})
+          if (const std::string_view name = symbol(address); !name.empty())
+            return {frame_of_symbol(name)};
         break;
       case FrameCode::Kind::file:
         return names_in_file(code, files);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "base/text/json_access.h"
@@ -328,7 +329,8 @@ Result<> TraceWriter::finish(const Manifest& manifest,
   complete.schema = schema_of_trace(manifest.config);
   complete.commands_complete = names_.lost().commands_read();
   json symbols_json = json::object();
-  for (const auto& [address, name] : symbols) symbols_json[fmt::format("0x{:x}", address)] = name;
+  for (const auto& [address, name] : symbols | std::views::take(kMaxSymbols))
+    symbols_json[fmt::format("0x{:x}", address)] = name;
   if (auto done = write_names(); !done) return done;
   const std::array<std::pair<const char*, std::string>, 2> files = {{
       {"ctf/metadata", ctf_metadata(complete.schema, origin_)},

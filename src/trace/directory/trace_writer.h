@@ -88,7 +88,8 @@ class TraceWriter {
   // See NameLog::last().
   [[nodiscard]] std::vector<std::byte> last_names() const { return names_.last(); }
 
-  // Code addresses in the records, the first kMaxSymbols: symbols.json needs their symbols.
+  // Code addresses in the records, the first kMaxSymbols: symbols.json needs their symbols, as
+  // add_symbols() makes them.
   [[nodiscard]] const std::set<uint64_t>& code_addresses() const { return code_addresses_; }
   // Accounts of the CPUs written so far; the caller completes them and puts them into the manifest.
   [[nodiscard]] std::vector<CpuAccount> accounts() const;

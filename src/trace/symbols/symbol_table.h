@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -73,5 +75,20 @@ class SymbolTable {
   size_t hidden_ = 0;
   bool is_full_ = false;
 };
+
+// Adds the symbol of a code address, which records have as `shown`. Where a function begins there,
+// or there is none, also that of the byte before it, as of `shown` - 1: a return address belongs to
+// the call before it, which ends its function if it never returns. `resolve`: as
+// SymbolTable::resolve().
+template <class Resolve>
+void add_symbols(uint64_t shown, uint64_t address, Resolve&& resolve,
+                 std::map<uint64_t, std::string>& symbols) {
+  std::optional<std::string> symbol = resolve(address);
+  const bool is_inside = symbol && symbol->find("+0x0/") == std::string::npos;
+  if (symbol) symbols.insert_or_assign(shown, std::move(*symbol));
+  if (is_inside || address == 0) return;
+  if (std::optional<std::string> before = resolve(address - 1))
+    symbols.emplace(shown - 1, std::move(*before));
+}
 
 }  // namespace ktraced

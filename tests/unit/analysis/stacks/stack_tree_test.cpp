@@ -22,7 +22,8 @@ std::vector<FrameText> name(const FrameCode& code) {
     case FrameCode::Kind::kernel:
       if (code.at == 1) return {{"bpf_prog_0123456789abcdef_sched_switch", "bpf"}};
       if (code.at == 2) return {{"__traceiter_sched_switch", ""}};
-      return {{fmt::format("k:{}", code.at), ""}};
+      if (code.at == 3) return {{"asm_sysvec_apic_timer_interrupt", ""}};
+      return {{fmt::format("{}k:{}", minus, code.at), ""}};
     case FrameCode::Kind::file:
       if (code.at == 0x99) return {{"inlined", "app"}, {"f:99", "app"}};
       if (code.at == 0x77) return {{"start_thread", "libc.so.6"}};
@@ -80,6 +81,13 @@ TEST_F(StackNamesTest, HasTheTracingThatASampleWasIn) {
   learn({.number = kKernel, .kind = STACK_SAMPLED, .frames = {1, 2, 30, 40}});
   EXPECT_EQ(functions({.kernel = kKernel}),
             "bpf_prog_0123456789abcdef_sched_switch __traceiter_sched_switch k:30 k:40");
+}
+
+TEST_F(StackNamesTest, KnowsWhichFramesOfTheKernelAreReturnAddresses) {
+  learn({.number = kKernel, .frames = {30, 3, 40, 50}});
+  EXPECT_EQ(functions({.kernel = kKernel}), "k:30 asm_sysvec_apic_timer_interrupt -k:40 k:50");
+  learn({.number = kKernel + 16, .kind = STACK_SAMPLED, .frames = {30, 40}});
+  EXPECT_EQ(functions({.kernel = kKernel + 16}), "-k:30 k:40");
 }
 
 TEST_F(StackNamesTest, SaysWhyAStackEnds) {

@@ -400,6 +400,20 @@ TEST_F(Show, PrintsTheFunctionsBelowAnEvent) {
                               "=> [ended early: no frame pointer]\n"));
 }
 
+// A call that never returns can be the end of its function.
+TEST_F(Show, NamesACallOfTheKernelByTheByteBeforeItsReturnAddress) {
+  const std::string path = directory_.path() / "stacks";
+  TraceSpec spec = stacked_trace();
+  spec.symbols[0xffffffff81000030] = "calls_panic+0x2f/0x30";
+  write_trace(path, spec);
+  ShowCommand command = of({path});
+  command.selection.events = {"kmalloc"};
+  command.stacks = true;
+  run(command);
+  EXPECT_THAT(out_, HasSubstr("call_site=ext4_read+0x1/0x2"));
+  EXPECT_THAT(out_, HasSubstr("=> calls_panic (ffffffff81000031)\n"));
+}
+
 TEST_F(Show, SaysWhyFunctionsHaveNoNames) {
   const std::string path = directory_.path() / "stacks";
   write_trace(path, stacked_trace_of_file("/nowhere/app", "0123", 0x2000));

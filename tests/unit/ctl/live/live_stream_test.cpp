@@ -277,6 +277,18 @@ TEST(BatchPrinter, ResolvesAllAddressesOfABatchWithOneRequest) {
   EXPECT_THAT(text, HasSubstr(R"("call_site":"0xffffffff81000003","ptr")"));
 }
 
+TEST(RemoteSymbols, HasThatOfTheByteBeforeIfTheDaemonSaysSo) {
+  RemoteSymbols symbols([](const json&) -> Result<json> {
+    return json{{"symbols",
+                 {{"0xffffffff81000040", "behind+0x0/0x9"},
+                  {"0xffffffff8100003f", "calls_panic+0x3e/0x3f"}}}};
+  });
+  symbols.request(0xffffffff81000040);
+  symbols.fetch();
+  EXPECT_EQ(symbols.resolve(0xffffffff81000040), "behind+0x0/0x9");
+  EXPECT_EQ(symbols.resolve(0xffffffff8100003f), "calls_panic+0x3e/0x3f");
+}
+
 TEST(RemoteSymbols, GivesUpAfterAFailure) {
   int requests = 0;
   RemoteSymbols symbols([&](const json&) -> Result<json> {

@@ -44,6 +44,20 @@ TEST_F(FrameNamerTest, NamesCodeOfFiles) {
   EXPECT_THAT(frame_caveats(files_), IsEmpty());
 }
 
+TEST_F(FrameNamerTest, NamesACallOfTheKernelByTheByteBeforeItsReturnAddress) {
+  const FrameNamer namer = frame_namer(
+      [](uint64_t address) {
+        return address == 0x40   ? std::string_view("behind+0x0/0x9")
+               : address == 0x3f ? "calls_panic+0x3e/0x3f"
+               : address == 0x50 ? "inside+0x8/0x9"
+                                 : "";
+      },
+      files_);
+  EXPECT_EQ(namer({.at = 0x40}).front().function, "calls_panic");
+  EXPECT_EQ(namer({.is_return = false, .at = 0x40}).front().function, "behind");
+  EXPECT_EQ(namer({.at = 0x50}).front().function, "inside") << "the trace has no other symbol";
+}
+
 TEST_F(FrameNamerTest, HasLinesAndInlinedFunctionsOnRequest) {
   const MappedFile whole = file(shapes("whole.so"));
   FrameNames lines(file_options({.lines = true}));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr std::string_view kKallsyms =
     "0000000000000000 A fixed_percpu_data\n"
@@ -53,6 +55,25 @@ TEST(SymbolTable, ResolvesAddressesLikeTheKernel) {
   EXPECT_EQ(table.resolve(0xffffffff81000041), "kfree_it.part.0+0x1/0x80");
   EXPECT_EQ(table.resolve(0xffffffff81000fff), "weak_one+0xf3f/0xf40") << "until the data begins";
   EXPECT_EQ(table.resolve(0xffffffff81002010), "text_after_data+0x10/0x100");
+}
+
+TEST(SymbolTable, HasTheSymbolOfACallThatEndsItsFunction) {
+  const SymbolTable table = table_of(kKallsyms);
+  const auto resolve = [&table](uint64_t address) { return table.resolve(address); };
+  constexpr uint64_t kShown = 0xc000000000000100;  // instead of an address
+  std::map<uint64_t, std::string> symbols;
+  add_symbols(kShown, 0xffffffff81000041, resolve, symbols);
+  EXPECT_THAT(symbols, ElementsAre(Pair(kShown, "kfree_it.part.0+0x1/0x80")));
+  symbols.clear();
+  add_symbols(kShown, 0xffffffff810000c0, resolve, symbols);
+  EXPECT_THAT(symbols, ElementsAre(Pair(kShown - 1, "kfree_it.part.0+0x7f/0x80"),
+                                   Pair(kShown, "weak_one+0x0/0xf40")));
+  symbols.clear();
+  add_symbols(kShown, 0xffffffff81001000, resolve, symbols);
+  EXPECT_THAT(symbols, ElementsAre(Pair(kShown - 1, "weak_one+0xf3f/0xf40")));
+  symbols.clear();
+  add_symbols(kShown, 0, resolve, symbols);
+  EXPECT_THAT(symbols, IsEmpty());
 }
 
 TEST(SymbolTable, AcceptsALineThatEndsInItsModule) {
