@@ -42,6 +42,7 @@ struct FrameText {
   uint32_t line = 0;                 // there
   bool inlined = false;              // into the function that follows
   bool is_named = true;              // false: `function` says why it has no name
+  bool is_function = true;           // false: `function` says why the stack has no more frames
 
   auto operator<=>(const FrameText&) const = default;
 };

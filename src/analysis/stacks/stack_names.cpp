@@ -121,7 +121,9 @@ FrameCode StackNames::code_of(const Stack& stack, size_t frame, const StackPlace
 
 void StackNames::append_end(const char* why, std::vector<Frame>& frames) {
   if (why != nullptr)
-    frames.push_back({.text = number_of({.function = why, .module = {}, .is_named = false})});
+    frames.push_back(
+        {.text =
+             number_of({.function = why, .module = {}, .is_named = false, .is_function = false})});
 }
 
 std::span<const uint32_t> StackNames::functions_at(const FrameCode& code) {

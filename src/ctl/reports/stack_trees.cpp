@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "analysis/stacks/stack_tree.h"
 #include "ctl/reports/actor_json.h"
@@ -74,7 +76,11 @@ json functions_json(const StackTree& tree, const StackNames& names, const TreeUn
     return std::pair(b.self.*unit.of, b.total.*unit.of) <
            std::pair(a.self.*unit.of, a.total.*unit.of);
   };
-  return first_rows(tree.functions(), top, before, [&](const StackTree::Function& function) {
+  std::vector<StackTree::Function> functions;
+  std::ranges::copy_if(tree.functions(), std::back_inserter(functions), [&](const auto& function) {
+    return names.text(function.frame).is_function;
+  });
+  return first_rows(functions, top, before, [&](const StackTree::Function& function) {
     json row = weights_json(function.total, function.self, unit);
     add_function(row, names.text(function.frame));
     return row;

@@ -51,7 +51,6 @@ TEST_F(StackReport, SaysWhereCpuTimeWent) {
                               "SELF   SHARE  TOTAL  INNERMOST FUNCTION\n"
                               "   3  75.0 %      3  ext4_read [ext4]\n"
                               "   1  25.0 %      3  [0x401000]\n"
-                              "   0   0.0 %      3  [ended early: no frame pointer]\n"
                               "   0   0.0 %      2  [0x402000]\n"
                               "\n"
                               "SAMPLES   SHARE  SELF  STACKS\n"
