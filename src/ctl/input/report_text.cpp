@@ -89,7 +89,7 @@ void append_csv_row(const json& row, std::span<const TableColumn> columns, TextB
 }  // namespace
 
 std::string table_text(std::span<const TableColumn> columns, const json& rows, const json& report,
-                       const Colours& colours) {
+                       const Colours& colours, size_t width) {
   const ReportClock clock(report);
   std::vector<Table::Cell> head;
   for (const TableColumn& column : columns) {
@@ -115,13 +115,14 @@ std::string table_text(std::span<const TableColumn> columns, const json& rows, c
     }
     table.add(std::move(cells));
   }
-  return table.text();
+  return table.text(0, width);
 }
 
-std::string section_text(const ReportTable& table, const json& report, const Colours& colours) {
+std::string section_text(const ReportTable& table, const json& report, const Colours& colours,
+                         size_t width) {
   const json& rows = value_at(report, table.name);
   if (list_of(rows).empty() && !table.even_if_empty) return "";
-  return table_text(table.columns, list_of(rows), report, colours) + more_rows(rows) + "\n";
+  return table_text(table.columns, list_of(rows), report, colours, width) + more_rows(rows) + "\n";
 }
 
 std::string table_csv(const ReportTable& table, const json& report) {

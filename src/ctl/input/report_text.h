@@ -120,13 +120,14 @@ struct ReportTable {
   bool even_if_empty = false;  // texts have its headings if there are no rows
 };
 
-// The headings, and a line for each of `rows`, which are a list in `report`.
+// The headings, and a line for each of `rows`, which are a list in `report`. `width`: see
+// Table::text().
 [[nodiscard]] std::string table_text(std::span<const TableColumn> columns,
                                      const nlohmann::json& rows, const nlohmann::json& report,
-                                     const Colours& colours);
+                                     const Colours& colours, size_t width = SIZE_MAX);
 // A table of lists, with the number of rows omitted, and an empty line.
 [[nodiscard]] std::string section_text(const ReportTable& table, const nlohmann::json& report,
-                                       const Colours& colours);
+                                       const Colours& colours, size_t width = SIZE_MAX);
 // A line with the names of the columns, and a line for each row. Values are those of the JSON:
 // numbers without units, nothing for null. Control characters are shown as \xNN.
 [[nodiscard]] std::string table_csv(const ReportTable& table, const nlohmann::json& report);

@@ -88,7 +88,11 @@ json kinds_json(const OffCpuAnalysis& analysis) {
 
 // Both stacks beside each other.
 std::string pair_text(const json& sleep, const Colours& colours) {
-  constexpr size_t kShown = 20, kWidth = 44;  // frames, and columns of each
+  constexpr size_t kShown = 20;                         // frames
+  constexpr size_t kIndent = 2, kGap = 2, kLeast = 20;  // columns
+  const bool is_limited = colours.columns() != SIZE_MAX;
+  const size_t room = std::max(colours.columns(), kIndent + kGap) - kIndent - kGap;
+  const size_t width = is_limited ? std::max(room / 2, kLeast) : SIZE_MAX;
   const json& waker = member(sleep, "waker");
   std::vector<std::string> left = texts_at(sleep, "stack"), right = texts_at(waker, "stack");
   for (auto* side : {&left, &right})
@@ -101,8 +105,9 @@ std::string pair_text(const json& sleep, const Colours& colours) {
                heading(waker.is_null() ? "WAKER NOT IN THE TRACE"
                                        : fmt::format("WOKEN BY {} AT", owner_label(waker)),
                        false, colours)});
-  const auto cell = [](const std::vector<std::string>& side, size_t i) {
-    return Table::Cell{i < side.size() ? shortened_to(printable(side[i]), kWidth) : std::string()};
+  const auto cell = [width](const std::vector<std::string>& side, size_t i) {
+    return Table::Cell{i < side.size() ? shortened_within(printable(side[i]), width)
+                                       : std::string()};
   };
   for (size_t i = 0; i < std::max(left.size(), right.size()); ++i)
     table.add({cell(left, i), cell(right, i)});
@@ -112,7 +117,7 @@ std::string pair_text(const json& sleep, const Colours& colours) {
                      duration_text(number_at(sleep, "longest_ns")),
                      in_seconds(number_at(sleep, "longest_ts")),
                      owner_label(member(sleep, "owner")), text_at(sleep, "kind")) +
-         table.text(2) + "\n";
+         table.text(kIndent) + "\n";
 }
 
 }  // namespace

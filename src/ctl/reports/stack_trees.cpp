@@ -95,14 +95,47 @@ std::string self_share_cell(const json& row, const json& report) {
   return share_text(number_at(row, "self"), number_at(member(report, "stacks"), "total"));
 }
 
-// The function below its caller, "  ext4_read [ext4]".
+// The function behind its indentation, "  > ext4_read [ext4]".
 std::string function_cell(const json& row, const json& /*report*/) {
   const FrameText text{.function = text_at(row, "function"),
                        .module = text_at(row, "module"),
                        .source = text_at(row, "source"),
                        .line = static_cast<uint32_t>(number_at(row, "line")),
                        .inlined = flag_at(row, "inlined")};
-  return std::string(2 * number_at(row, "depth"), ' ') + printable(label_of(text));
+  return text_at(row, "indent") + printable(label_of(text));
+}
+
+// The rows of a tree in the order of its lines, with an "indent" each. Of the functions below
+// another one, a single one is marked instead of being indented further, as are those below it: so
+// a chain takes one step, however long it is.
+json indented(const json& rows) {
+  struct Line {
+    size_t children = 0;
+    size_t column = 0;
+    bool is_single = false;
+  };
+  constexpr size_t kStep = 2;
+  constexpr std::string_view kSingle = "> ";
+  std::vector<size_t> parents, path;
+  std::vector<Line> lines;
+  for (const json& row : rows) {
+    path.resize(std::min<size_t>(path.size(), number_at(row, "depth")));
+    parents.push_back(path.empty() ? lines.size() : path.back());
+    if (!path.empty()) ++lines[path.back()].children;
+    path.push_back(lines.size());
+    lines.emplace_back();
+  }
+  json out = rows;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (parents[i] == i) continue;  // an owner
+    const Line& parent = lines[parents[i]];
+    const bool of_owner = parents[parents[i]] == parents[i];
+    lines[i].is_single = !of_owner && parent.children == 1;
+    lines[i].column = parent.column;
+    if (!lines[i].is_single) lines[i].column += kStep + (parent.is_single ? kSingle.size() : 0);
+    out[i]["indent"] = std::string(lines[i].column, ' ').append(lines[i].is_single ? kSingle : "");
+  }
+  return out;
 }
 
 TableColumn unit_column(const TreeUnit& unit, std::string_view key, const char* title) {
@@ -236,8 +269,12 @@ std::vector<ReportTable> tree_tables(const TreeUnit& unit) {
 std::string stack_trees_text(const json& report, const TreeUnit& unit, const Colours& colours) {
   const auto tables = tree_tables(unit);
   const json& stacks = member(report, "stacks");
-  std::string out = section_text(tables[1], report, colours);
-  out += section_text(tables[0], report, colours);
+  const json& tree = member(report, "tree");
+  const json shown = {
+      {"tree", {{"rows", indented(list_at(tree, "rows"))}, {"of", number_at(tree, "of")}}},
+      {"stacks", stacks}};
+  std::string out = section_text(tables[1], report, colours, colours.columns());
+  out += section_text(tables[0], shown, colours, colours.columns());
   for (const auto& [key, what] :
        {std::pair{"others", "not in the tree, because there are too many different stacks"},
         std::pair{"folded", "counted at a caller, because the tree has too many functions"}})

@@ -61,6 +61,13 @@ Fitting fitting(std::string_view text, size_t columns) {
   return fits;
 }
 
+// Leading spaces take at most half of `columns`.
+std::string shortened_behind_spaces(std::string_view text, size_t columns) {
+  const size_t spaces = std::min(text.find_first_not_of(' '), text.size());
+  const size_t kept = std::min(spaces, columns / 2);
+  return std::string(kept, ' ') + shortened_within(text.substr(spaces), columns - kept);
+}
+
 }  // namespace
 
 size_t text_columns(std::string_view text) { return fitting(text, SIZE_MAX).columns; }
@@ -75,6 +82,17 @@ std::string shortened_to(std::string_view text, size_t columns) {
   return cut_to(text, columns - kDots.size()).append(kDots);
 }
 
+std::string shortened_within(std::string_view text, size_t columns) {
+  constexpr std::string_view kDots = "...";
+  const size_t all = text_columns(text);
+  if (all <= columns) return std::string(text);
+  const size_t tail = (columns - kDots.size()) / 2, head = columns - kDots.size() - tail;
+  std::string_view end = text.substr(cut_to(text, all - tail).size());
+  // Half of a wide character does not fit.
+  if (text_columns(end) > tail) end = text.substr(cut_to(text, all - tail + 1).size());
+  return cut_to(text, head).append(kDots).append(end);
+}
+
 std::string filled_to(std::string_view text, size_t columns, bool right) {
   const Fitting fits = fitting(text, columns);
   const std::string_view shown = text.substr(0, fits.bytes);
@@ -82,7 +100,8 @@ std::string filled_to(std::string_view text, size_t columns, bool right) {
   return right ? space + std::string(shown) : std::string(shown) + space;
 }
 
-std::string Table::text(size_t indent) const {
+std::string Table::text(size_t indent, size_t columns) const {
+  constexpr size_t kLeast = 20;  // columns of a cell that is shortened
   std::vector<size_t> widths;
   for (const auto& row : rows_) {
     if (row.size() > widths.size()) widths.resize(row.size());
@@ -92,10 +111,14 @@ std::string Table::text(size_t indent) const {
   std::string out;
   for (const auto& row : rows_) {
     out.append(indent, ' ');
-    for (size_t i = 0; i < row.size(); ++i) {
+    size_t used = indent;
+    for (size_t i = 0; i < row.size(); used += widths[i++] + 2) {
       const bool last = i + 1 == row.size();
       const std::string padded =
-          last && !row[i].right ? row[i].text : filled_to(row[i].text, widths[i], row[i].right);
+          last && !row[i].right
+              ? shortened_behind_spaces(row[i].text,
+                                        std::max(columns - std::min(columns, used), kLeast))
+              : filled_to(row[i].text, widths[i], row[i].right);
       out += row[i].paint ? row[i].paint(padded) : padded;
       if (!last) out += "  ";
     }

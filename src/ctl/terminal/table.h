@@ -19,6 +19,9 @@ namespace ktraced {
 [[nodiscard]] std::string cut_to(std::string_view text, size_t columns);
 // The text if it fits into `columns`, which are at least 3; else its beginning with "...".
 [[nodiscard]] std::string shortened_to(std::string_view text, size_t columns);
+// The text if it fits into `columns`, which are at least 3; else its beginning and its end, with
+// "..." between them.
+[[nodiscard]] std::string shortened_within(std::string_view text, size_t columns);
 // The text with exactly that many columns: cut, or filled with spaces on its right or left.
 [[nodiscard]] std::string filled_to(std::string_view text, size_t columns, bool right = false);
 
@@ -35,8 +38,10 @@ class Table {
 
   explicit Table(std::vector<Cell> heading) { rows_.push_back(std::move(heading)); }
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
-  // All rows, each with `indent` leading spaces, no trailing spaces and a newline.
-  [[nodiscard]] std::string text(size_t indent = 0) const;
+  // All rows, each with `indent` leading spaces, no trailing spaces and a newline. In a row that
+  // has more than `columns`, the last cell is shortened_within(), behind its own leading spaces,
+  // unless it is on the right; but to 20 columns at least.
+  [[nodiscard]] std::string text(size_t indent = 0, size_t columns = SIZE_MAX) const;
 
  private:
   std::vector<std::vector<Cell>> rows_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ctl/terminal/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,7 +16,10 @@ bool has_screen(int fd) {
 Colours Colours::of(int fd) {
   const char* no_color = std::getenv("NO_COLOR");  // any value but the empty one: no-color.org
   bool allowed = no_color == nullptr || *no_color == '\0';
-  return Colours(allowed && ::isatty(fd) == 1);
+  if (::isatty(fd) != 1) return Colours(false);
+  winsize size{};
+  const bool known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0;
+  return Colours(allowed, known ? size.ws_col : SIZE_MAX);
 }
 
 }  // namespace ktraced

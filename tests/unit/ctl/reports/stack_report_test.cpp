@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "unit/ctl/reports/report_fixture.h"
 #include "unit/support/shapes.h"
 #include "unit/support/stacked_trace.h"
@@ -57,10 +62,10 @@ TEST_F(StackReport, SaysWhereCpuTimeWent) {
                               "      3  75.0 %     0  nginx 812\n"
                               "      3  75.0 %     0    [ended early: no frame pointer]\n"
                               "      2  50.0 %     0      [0x402000]\n"
-                              "      2  50.0 %     1        [0x401000]\n"
-                              "      1  25.0 %     1          ext4_read [ext4]\n"
+                              "      2  50.0 %     1      > [0x401000]\n"
+                              "      1  25.0 %     1      > ext4_read [ext4]\n"
                               "      1  25.0 %     0      [0x401000]\n"
-                              "      1  25.0 %     1        ext4_read [ext4]\n"
+                              "      1  25.0 %     1      > ext4_read [ext4]\n"
                               "      1  25.0 %     0  kworker/0:1 57 (kernel thread)\n"
                               "      1  25.0 %     1    ext4_read [ext4]\n"
                               "\n"
@@ -69,6 +74,74 @@ TEST_F(StackReport, SaysWhereCpuTimeWent) {
                               "kernel stacks of 3 events: 100.0 % complete, 0.0 % deeper than "
                               "recorded, 0.0 % ended early\n"
                               "1 event has no user stack\n"));
+}
+
+// A tree of functions with these depths, as it is shown on a terminal.
+std::string tree_text(const std::vector<std::pair<uint64_t, std::string>>& functions,
+                      size_t columns = SIZE_MAX) {
+  json rows = json::array();
+  for (const auto& [depth, function] : functions)
+    rows.push_back({{"depth", depth}, {"function", function}, {"total", 4}, {"self", 1}});
+  const json report = {{"tree", {{"rows", rows}, {"of", rows.size()}}},
+                       {"functions", {{"rows", json::array()}, {"of", 0}}},
+                       {"stacks", {{"total", 4}}}};
+  return stack_trees_text(report, {}, Colours(false, columns));
+}
+
+TEST(StackTreeText, IndentsAChainOnce) {
+  EXPECT_EQ(tree_text({{0, "nginx 812"},
+                       {1, "main"},
+                       {2, "loop"},
+                       {3, "handle"},
+                       {4, "parse"},
+                       {5, "next"},
+                       {5, "peek"},
+                       {6, "read"},
+                       {4, "answer"},
+                       {0, "idle 7"}}),
+            "SAMPLES    SHARE  SELF  STACKS\n"
+            "      4  100.0 %     1  nginx 812\n"
+            "      4  100.0 %     1    main\n"
+            "      4  100.0 %     1    > loop\n"
+            "      4  100.0 %     1    > handle\n"
+            "      4  100.0 %     1        parse\n"
+            "      4  100.0 %     1          next\n"
+            "      4  100.0 %     1          peek\n"
+            "      4  100.0 %     1          > read\n"
+            "      4  100.0 %     1        answer\n"
+            "      4  100.0 %     1  idle 7\n"
+            "\n");
+}
+
+TEST(StackTreeText, FitsOnATerminal) {
+  const std::string name = "std::vector<" + std::string(300, 'x') + ">::push_back";
+  std::vector<std::pair<uint64_t, std::string>> functions = {{0, "nginx 812"}};
+  for (uint64_t depth = 1; depth < 100; ++depth) {
+    functions.emplace_back(depth, name);
+    functions.emplace_back(depth, "beside");
+  }
+  std::istringstream lines(tree_text(functions, 80));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(text_columns(line), 80U);
+    EXPECT_TRUE(!line.contains("std::") || line.ends_with(">::push_back")) << line;
+  }
+  EXPECT_THAT(tree_text(functions), HasSubstr(name)) << "in a file";
+}
+
+TEST_F(StackReport, HasSleepsOnATerminal) {
+  const json report = json_of(of(ReportCommand::Kind::offcpu));
+  json long_names = report;
+  for (const char* side : {"/waits/rows/0/stack/0", "/waits/rows/0/waker/stack/0"})
+    long_names[json::json_pointer(side)] = std::string(300, 'x') + "::sleep";
+  std::istringstream lines(off_cpu_report_text(long_names, Colours(false, 100)));
+  size_t shortened = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.contains("x...x")) continue;
+    EXPECT_LE(text_columns(line), 100U);
+    ++shortened;
+  }
+  EXPECT_EQ(shortened, 1U);
+  EXPECT_THAT(off_cpu_report_text(long_names, Colours(false)), HasSubstr(std::string(300, 'x')));
 }
 
 TEST_F(StackReport, PutsStacksTogetherByThreadAndControlGroup) {

@@ -24,5 +24,29 @@ TEST(Table, ShortensTextsThatDoNotFit) {
   EXPECT_EQ(shortened_to("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 5), "\xe6\xbc\xa2...");
 }
 
+TEST(Table, ShortensTextsInTheMiddle) {
+  EXPECT_EQ(shortened_within("abcdefgh", 8), "abcdefgh");
+  EXPECT_EQ(shortened_within("abcdefgh", 7), "ab...gh");
+  EXPECT_EQ(shortened_within("abcdefgh", 6), "ab...h");
+  EXPECT_EQ(shortened_within("abcdefgh", 3), "...");
+  EXPECT_EQ(shortened_within("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 7),
+            "\xe6\xbc\xa2...\xe6\xbc\xa2");
+  EXPECT_EQ(shortened_within("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", 5), "...")
+      << "half of a character does not fit";
+}
+
+TEST(Table, FitsIntoColumnsIfItsLastCellCan) {
+  Table table({{"COUNT", true}, {"WHAT"}});
+  table.add({{"7", true}, {"    " + std::string(30, 'x') + "::end"}});
+  EXPECT_EQ(table.text(0, 36),
+            "COUNT  WHAT\n"
+            "    7      xxxxxxxxxxx...xxxxxx::end\n");
+  EXPECT_EQ(table.text(0, 4),
+            "COUNT  WHAT\n"
+            "    7      xxxxxxx...x::end\n")
+      << "20 columns at least";
+  EXPECT_EQ(table.text(), table.text(0, 80));
+}
+
 }  // namespace
 }  // namespace ktraced::test
