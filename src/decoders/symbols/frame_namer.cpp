@@ -14,13 +14,30 @@ FrameText without_name(std::string text, const MappedFile* file = nullptr) {
   return {.function = std::move(text), .module = {}, .file = file, .is_named = false};
 }
 
+bool have_none(const std::vector<FrameName>& names) {
+  return names.empty() || names.back().function.empty();
+}
+
+// A signal handler returns to the beginning of this function of glibc and musl, which has not
+// called it. Therefore no function has the byte before.
+constexpr std::string_view kSignalReturn = "__restore_rt";
+
+std::vector<FrameName> names_at(const FrameCode& code, FrameNames& files) {
+  const MappedFile& file = *code.file;
+  std::vector<FrameName> names = files.at(file.path, file.build_id, code.byte());
+  if (!code.is_return || !have_none(names)) return names;
+  std::vector<FrameName> behind = files.at(file.path, file.build_id, code.at);
+  return !have_none(behind) && behind.back().function == kSignalReturn ? behind : names;
+}
+
 std::vector<FrameText> names_in_file(const FrameCode& code, FrameNames& files) {
   const MappedFile* file = code.file;
   if (file == nullptr) return {without_name("[file not in the trace]")};
   std::string module(file->name());
   if (module.empty()) module = "[unknown file]";
   std::vector<FrameText> functions;
-  for (FrameName& name : files.at(file->path, file->build_id, code.byte())) {
+  std::vector<FrameName> names = names_at(code, files);
+  for (FrameName& name : names) {
     const bool is_named = !name.function.empty();
     functions.push_back({.function = is_named ? std::move(name.function) : "[no name]",
                          .module = module,

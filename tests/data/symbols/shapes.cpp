@@ -33,7 +33,8 @@ const void* address_of_hidden() { return reinterpret_cast<const void*>(hidden); 
 }
 
 // Functions in assembly, the first two of which have no size: one ends where the next begins, the
-// other with its section. The last has one without a size in it.
+// other with its section. The third has one without a size in it. The last is where signal handlers
+// return to: the byte before it is of none.
 asm(R"(
     .section assembly, "ax", @progbits
     .globl without_size, last_without_size
@@ -54,4 +55,12 @@ in_outer:
     nop
     nop
     .size outer, . - outer
+    .section signal_return, "ax", @progbits
+    nop
+    .globl __restore_rt
+    .type __restore_rt, @function
+__restore_rt:
+    nop
+    .size __restore_rt, . - __restore_rt
+    .text
 )");

@@ -44,6 +44,16 @@ TEST_F(FrameNamerTest, NamesCodeOfFiles) {
   EXPECT_THAT(frame_caveats(files_), IsEmpty());
 }
 
+// It has not called the handler, so there is no call before the return address.
+TEST_F(FrameNamerTest, NamesWhereASignalHandlerReturnsTo) {
+  const MappedFile whole = file(shapes("whole.so"));
+  FrameCode code{
+      .kind = FrameCode::Kind::file, .at = offset_in_shapes("__restore_rt"), .file = &whole};
+  EXPECT_EQ(name(code).front().function, "__restore_rt");
+  code.at = offset_in_shapes("without_size");
+  EXPECT_NE(name(code).front().function, "without_size") << "a call would be in the byte before";
+}
+
 TEST_F(FrameNamerTest, NamesACallOfTheKernelByTheByteBeforeItsReturnAddress) {
   const FrameNamer namer = frame_namer(
       [](uint64_t address) {
