@@ -105,6 +105,26 @@ TEST(UserStacks, AreNotCompleteJustBecauseTheFramePointerIsZero) {
             "end\nbroken\n");
 }
 
+// The C library has no frame pointers.
+TEST(UserStacks, OfAFunctionWithoutAFrameAreNotComplete) {
+  StackTruth truth({"do=library", "call"});
+  Daemon daemon(stack_truth_config(truth.pid()));
+  truth.finish();
+  const fs::path taken = snapshot_of(daemon);
+  const StackTrace trace(taken);
+  size_t found = 0;
+  for (const StackTrace::Event& event : trace.events()) {
+    const Stack* const stack = trace.stacks().find(event.number);
+    if (event.id != EVENT_sys_enter || stack == nullptr) continue;
+    EXPECT_THAT(stack->frames, SizeIs(1)) << "the functions above cannot be found";
+    ++found;
+  }
+  EXPECT_EQ(found, 1U);
+  EXPECT_EQ(
+      daemon.ctl_ok({"query", taken, "--csv", "SELECT depth, end FROM frames WHERE kind = 'user'"}),
+      "depth,end\n0,broken\n");
+}
+
 // A thread that sleeps is switched away from there; it can be preempted anywhere.
 TEST(UserStacks, OfSwitchesAndSignalsShowTheFunctionThatCausesThem) {
   StackTruth truth({"repeat=10", "do=sleep", "call", "depth=3", "do=signal", "call"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "functions.h"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <csignal>
@@ -21,6 +22,22 @@ call_below:
   pop %rbp
   ret
   .size call_below, . - call_below
+  .popsection
+)");
+
+// Calls function(first, second) with 0 as the frame pointer.
+extern "C" int call_without_frame(int first, id_t second, int (*function)(int, id_t));
+__asm__(R"(
+  .pushsection .text
+  .globl call_without_frame
+  .type call_without_frame, @function
+call_without_frame:
+  push %rbp
+  xor %ebp, %ebp
+  call *%rdx
+  pop %rbp
+  ret
+  .size call_without_frame, . - call_without_frame
   .popsection
 )");
 
@@ -51,6 +68,8 @@ KNOWN_FUNCTION(leaf) long leaf(Call& call) {
   if (call.action == Action::signal)  // ignored
     system_call(SYS_tgkill, static_cast<uint64_t>(system_call(SYS_getpid, 0, 0, 0)),
                 static_cast<uint64_t>(system_call(SYS_gettid, 0, 0, 0)), SIGWINCH);
+  if (call.action == Action::library)
+    return call_without_frame(0, static_cast<id_t>(call.number), ::getpriority);
   return system_call(SYS_getpriority, 0, call.number, 0);
 }
 

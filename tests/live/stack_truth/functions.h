@@ -26,8 +26,9 @@ struct Range {
   uint64_t begin = 0, end = 0;
 };
 
-// What happens below the functions: the call getpriority(0, number), and what comes before it.
-enum class Action : uint8_t { call, sleep, signal };
+// What happens below the functions: the call getpriority(0, number), and what comes before it; or
+// that call by the C library, which has no frame there and finds 0 in the frame pointer.
+enum class Action : uint8_t { call, sleep, signal, library };
 
 struct Call;
 using Next = long (*)(Call& call);

@@ -11,7 +11,8 @@
 //                      which /tmp/perf-PID.map has the name
 //   in=WHERE           main, thread, or child: a process that ends at once
 //   above=START        start, broken, unreadable: what the frame pointer says above
-//   do=ACTION          call, sleep, signal
+//   do=ACTION          call, sleep, signal, or library: the C library makes the call, with 0 as the
+//                      frame pointer
 //   repeat=N           so many calls
 //
 // Others act:
@@ -113,9 +114,10 @@ std::vector<std::string> Program::frames() const {
 
 void Program::make_calls(uint64_t first) const {
   for (uint64_t i = 0; i < repeat_; ++i) {
-    Call call{.action = action_ == "sleep"    ? Action::sleep
-                        : action_ == "signal" ? Action::signal
-                                              : Action::call,
+    Call call{.action = action_ == "sleep"     ? Action::sleep
+                        : action_ == "signal"  ? Action::signal
+                        : action_ == "library" ? Action::library
+                                               : Action::call,
               .number = first + i,
               .depth = depth_};
     if (through_ == "library") call.through = library_->function();
