@@ -164,6 +164,7 @@ constexpr Examples kExamples[] = {
   ktracectl query DIR 'SELECT comm, count(*) FROM sys_enter GROUP BY comm ORDER BY 2 DESC'
   ktracectl query DIR --pid 815 --last 2s 'SELECT syscall, sum(dur) FROM calls GROUP BY syscall'
   ktracectl query DIR --csv "SELECT * FROM calls WHERE error = 'ENOENT'" >calls.csv
+  ktracectl query DIR --lines 'SELECT DISTINCT source, line FROM frames WHERE depth = 0'
   ktracectl query DIR --shell
   ktracectl snapshot take now && ktracectl query now .tables    the running machine)"},
     {"record", R"(  ktracectl record -o DIR --duration 10

@@ -204,6 +204,7 @@ void add_query(CLI::App& app, Command& command) {
       ->option_text("DIR... SQL");
   add_all_selection(sub, options->selection);
   add_time_options(sub, options->times);
+  add_frame_options(sub, options->frames);
   sub->add_flag("--shell", options->shell, "Read statements from standard input; needs no SQL");
   sub->add_flag("--csv", options->csv, "Print comma-separated values");
   sub->add_option("--memory-mb", options->memory_mb, "Memory for sorting and grouping (512)")

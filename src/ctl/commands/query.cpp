@@ -74,7 +74,7 @@ Result<> run_query(const QueryCommand& command, const Options& options) {
   auto database = Database::open(std::min(command.memory_mb, kMostMemoryMb) << 20);
   if (!database) return propagate(database);
   SelectionUse use;
-  for (auto& table : all_tables({*history, *selections, &use}))
+  for (auto& table : all_tables({*history, *selections, &use, command.frames}))
     if (auto added = (*database)->add(std::move(table)); !added) return added;
   ResultPrinter printer(form_of(command, options), Colours::of(STDOUT_FILENO),
                         ::isatty(STDOUT_FILENO) == 1);

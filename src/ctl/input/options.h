@@ -152,9 +152,10 @@ struct QueryCommand {
   bool partial = false;  // also an unfinished trace
   SelectionArgs selection;
   TimeArgs times;
-  std::string store;   // directory of snapshots given by name; empty: the daemon's
-  std::string sql;     // or a command of the shell; not used with `shell`
-  bool shell = false;  // read statements from standard input
+  FrameOptions frames;  // of the table `frames`
+  std::string store;    // directory of snapshots given by name; empty: the daemon's
+  std::string sql;      // or a command of the shell; not used with `shell`
+  bool shell = false;   // read statements from standard input
   bool csv = false;
   uint64_t memory_mb = 512;
 };

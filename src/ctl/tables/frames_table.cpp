@@ -65,20 +65,26 @@ class FramesTable : public QueryTable {
  public:
   explicit FramesTable(const TableInput& input)
       : QueryTable("frames", "the functions of stacks, the innermost first"), input_(input) {
-    columns_ = {{.name = "stack", .doc = "the number that kernel_stack or user_stack has"},
-                {.name = "pid", .doc = "whose user stack it is; NULL: of the kernel, or unknown"},
-                {.name = "depth", .doc = "0: the innermost"},
-                {.name = "address", .doc = "return address; of the innermost in a process its own"},
-                {.name = "symbol", .is_text = true, .doc = "the function; NULL: unknown"},
-                {.name = "module",
-                 .is_text = true,
-                 .doc = "its kernel module, or the name of its file; NULL: none, unknown"},
-                {.name = "file", .is_text = true, .doc = "path of its file; NULL: none, unknown"},
-                {.name = "offset", .doc = "of the address in the file; NULL: no file"},
-                {.name = "kind", .is_text = true, .doc = "kernel or user"},
-                {.name = "end",
-                 .is_text = true,
-                 .doc = "of the stack: start (it has all), depth, broken or unreadable"}};
+    columns_ = {
+        {.name = "stack", .doc = "the number that kernel_stack or user_stack has"},
+        {.name = "pid", .doc = "whose user stack it is; NULL: of the kernel, or unknown"},
+        {.name = "depth", .doc = "0: the innermost"},
+        {.name = "address", .doc = "return address; of the innermost in a process its own"},
+        {.name = "symbol", .is_text = true, .doc = "the function; NULL: unknown"},
+        {.name = "module",
+         .is_text = true,
+         .doc = "its kernel module, or the name of its file; NULL: none, unknown"},
+        {.name = "file", .is_text = true, .doc = "path of its file; NULL: none, unknown"},
+        {.name = "offset", .doc = "of the address in the file; NULL: no file"},
+        {.name = "kind", .is_text = true, .doc = "kernel or user"},
+        {.name = "end",
+         .is_text = true,
+         .doc = "of the stack: start (it has all), depth, broken or unreadable"},
+        {.name = "source",
+         .is_text = true,
+         .doc = "with --lines: path of its source; NULL: unknown"},
+        {.name = "line", .doc = "with --lines: there; NULL: unknown"},
+        {.name = "inlined", .doc = "with --lines: 1: the compiler put it into the next function"}};
     stored_ = StoredRows(columns_.size());
   }
   [[nodiscard]] uint64_t rows() const override { return records_in(input_.history, "stack") + 1; }
@@ -96,7 +102,7 @@ class FramesTable : public QueryTable {
     UsedStacks stacks(input_.history);
     is_read_ = stacks.read_all(input_.history, stop);
     if (!is_read_) return;
-    FrameNames files({});
+    FrameNames files(file_options(input_.frames));
     StackNames names(
         stacks, frame_namer([this](uint64_t address) { return symbol_at(address, input_.history); },
                             files));
@@ -132,6 +138,7 @@ class FramesTable : public QueryTable {
            StackNames& names) const {
     const bool in_kernel = stack.kind == StackKind::kernel;
     const StackEnd end = names.end_of(&stack, use.at, use.ts);
+    const FrameText unknown{.function = {}, .module = {}, .is_named = false};
     const Frames& frames = programs.front();
     for (size_t depth = 0; depth < frames.size() && frames[depth].address != 0; ++depth) {
       const StackNames::Frame& frame = frames[depth];
@@ -142,11 +149,11 @@ class FramesTable : public QueryTable {
       stored_.integer(use.at.pid != 0 ? std::optional<uint64_t>(use.at.pid) : std::nullopt);
       stored_.integer(depth);
       stored_.integer(frame.address);
-      add_code(is_known ? names.text(frame.text)
-                        : FrameText{.function = {}, .module = {}, .is_named = false},
-               frame.code);
+      const FrameText& text = is_known ? names.text(frame.text) : unknown;
+      add_code(text, frame.code);
       stored_.name(in_kernel ? "kernel" : "user");
       stored_.name(name_of(end));
+      add_line(text);
     }
   }
   // The columns from `symbol` to `offset`.
@@ -155,6 +162,13 @@ class FramesTable : public QueryTable {
     add_text(text.file != nullptr ? text.file->name() : text.module);
     add_text(text.file != nullptr ? text.file->path : std::string_view());
     stored_.integer(text.file != nullptr ? std::optional(code.at) : std::nullopt);
+  }
+  // The columns from `source` to `inlined`.
+  void add_line(const FrameText& text) const {
+    add_text(text.source);
+    stored_.integer(text.line != 0 ? std::optional<uint64_t>(text.line) : std::nullopt);
+    stored_.integer(input_.frames.lines ? std::optional<uint64_t>(text.inlined ? 1 : 0)
+                                        : std::nullopt);
   }
   void add_text(std::string_view text) const {
     if (text.empty())

@@ -11,6 +11,7 @@
 
 #include "ctl/input/selected_analysis.h"
 #include "ctl/selection/selection.h"
+#include "decoders/symbols/frame_namer.h"
 #include "trace/merge/history.h"
 
 namespace ktraced {
@@ -19,12 +20,13 @@ namespace ktraced {
 struct TableInput {
   // `use`, if it is not null, is kept up to date by the scans of tables.
   TableInput(const History& traces, std::span<Selection> selected = {},
-             SelectionUse* selection_use = nullptr)
-      : history(traces), selections(selected), use(selection_use) {}
+             SelectionUse* selection_use = nullptr, FrameOptions of_frames = {})
+      : history(traces), selections(selected), use(selection_use), frames(of_frames) {}
 
   const History& history;
   std::span<Selection> selections;  // one for each trace; empty: everything
   SelectionUse* use;
+  FrameOptions frames;  // how the frames of stacks are named
 
   // Why the selection leaves nothing of a table that uses these events; empty if it may leave
   // something. `uses`: empty: all events.

@@ -62,6 +62,7 @@ TEST(CommandLine, LooksUpLinesAndDebugFilesOfFrames) {
   for (const char* form : {"perfetto", "folded"})
     EXPECT_TRUE(
         command<ExportCommand>({"export", "/a", "--to", form, "-o", "b", "--lines"}).frames.lines);
+  EXPECT_TRUE(command<QueryCommand>({"query", "/a", "SELECT 1", "--lines"}).frames.lines);
   EXPECT_THAT(usage_error({"show", "/a", "--lines"}), HasSubstr("--lines needs --stacks"));
   EXPECT_THAT(usage_error({"report", "kmem", "/a", "--debuginfod"}),
               HasSubstr("--debuginfod needs --stacks"));

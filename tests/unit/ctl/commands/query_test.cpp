@@ -5,8 +5,11 @@
 
 #include "ctl/query/result_printer.h"
 #include "ctl/query/shell.h"
+#include "decoders/symbols/frame_names.h"
 #include "unit/ctl/query/query_fixture.h"
 #include "unit/support/recorded.h"
+#include "unit/support/shapes.h"
+#include "unit/support/stacked_trace.h"
 #include "unit/support/uneven_snapshot.h"
 
 namespace ktraced::test {
@@ -61,6 +64,35 @@ TEST_F(Query, PrintsATable) {
 
 TEST_F(Query, AlignsCharactersOfTwoColumns) {
   EXPECT_EQ(run({.sql = "SELECT '\xe6\xbc\xa2' AS x, 1 AS y"}), "x   y\n\xe6\xbc\xa2  1\n");
+}
+
+// A byte of whole.so at which a function is inlined into one that is inlined too.
+uint64_t inlined_byte() {
+  FrameNames names({.debug_files = {.directory = "/nowhere"}, .lines = true});
+  const uint64_t begin = offset_in_shapes("_ZN6shapes10hypotenuseEii");
+  for (uint64_t byte = begin; byte < begin + 12; ++byte)
+    if (names.at(shapes("whole.so"), kShapesId, byte).size() == 3) return byte;
+  ADD_FAILURE() << "nothing is inlined";
+  return begin;
+}
+
+TEST_F(Query, HasLinesAndInlinedFunctionsOfFramesOnRequest) {
+  const auto path = directory_.path() / "of_shapes";
+  write_trace(path, stacked_trace_of_file(shapes("whole.so"), kShapesId, inlined_byte()));
+  QueryCommand command{
+      .directories = {path},
+      .sql =
+          "SELECT depth, symbol, inlined, line > 0 AS has_line, source LIKE '%/shapes.cpp' AS "
+          "has_source FROM frames f JOIN kmalloc k ON f.stack = k.user_stack AND f.pid = k.pid "
+          "WHERE symbol IS NOT NULL ORDER BY depth",
+      .csv = true};
+  EXPECT_EQ(run(command),
+            "depth,symbol,inlined,has_line,has_source\n"
+            "0,\"shapes::hypotenuse(int, int)\",,,\n");
+  command.frames.lines = true;
+  const std::string lines = run(command);
+  EXPECT_THAT(lines, HasSubstr("\n0,shapes::square(int),1,1,1\n1,"));
+  EXPECT_THAT(lines, HasSubstr("\n2,\"shapes::hypotenuse(int, int)\",0,1,1\n"));
 }
 
 TEST_F(Query, SaysWhatIsMissingInTheTracesBehindTheResultOnly) {
