@@ -8,16 +8,16 @@ import { caveats } from "./summary.js";
 
 const kMost = 100; // processes to choose from
 
-// How complete the stacks of events are.
-function endsText({ user, kernel, without_user_stack: none }) {
+// How complete the stacks of events are, or of who `of` says.
+function endsText({ user, kernel, without_user_stack: none }, of = (n) => plural(n, "event")) {
   const part = (ends, what) => {
     if (ends.events === 0) return null;
     const share = (n) => percent(n, ends.events);
     const missing = ends.lacking === 0 ? "" : `, ${share(ends.lacking)} not in the traces`;
-    return `${what} stacks of ${plural(ends.events, "event")}: ${share(ends.start)} complete, ${share(ends.depth)} deeper than recorded, ` +
+    return `${what} stacks of ${of(ends.events)}: ${share(ends.start)} complete, ${share(ends.depth)} deeper than recorded, ` +
       `${share(ends.broken + ends.unreadable)} ended early${missing}.`;
   };
-  return [part(user, "User"), part(kernel, "Kernel"), none === 0 ? null : `${plural(none, "event")} without a user stack.`]
+  return [part(user, "User"), part(kernel, "Kernel"), none === 0 ? null : `${of(none)} without a user stack.`]
     .filter((each) => each !== null).join(" ");
 }
 
@@ -118,5 +118,6 @@ export function stackSection({ stacks }, places, range) {
       el("span", { class: "note" }, "A click on a function gives it the whole width; the search box colours functions.")),
     samplesPart, el("div", { class: "columns" }, sleepsPart,
       el("div", {}, el("h3", {}, "Who wakes them"), wakers.element,
-        el("p", { class: "note" }, "The stacks of the threads that ended these sleeps, by the time asleep. A function chosen beside it leaves its sleeps."))));
+        el("p", { class: "note" }, "The stacks of the threads that ended these sleeps, by the time asleep. A function chosen beside it leaves its sleeps. ",
+          endsText(stacks.sleeps.waker_ends, (n) => `the wakers of ${plural(n, "sleep")}`)))));
 }

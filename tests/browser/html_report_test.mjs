@@ -791,6 +791,7 @@ quietly("flame graphs show samples and sleeps, and how complete their stacks are
 quietly("beside the sleeps are the stacks of those who ended them", async () => {
   await openStacks();
   assert.match(await text("#flame-wakers output"), /^101 ms$/);
+  assert.match(await text("#stacks"), /Kernel stacks of the wakers of 1 sleep: 100\.0 % complete/);
   const boxOf = (id) => browser.value(`(({ left, top }) => [left, top])(document.getElementById("${id}").getBoundingClientRect())`);
   const [sleepsLeft, sleepsTop] = await boxOf("flame-offcpu"), [wakersLeft, wakersTop] = await boxOf("flame-wakers");
   assert(wakersLeft > sleepsLeft);

@@ -144,21 +144,31 @@ uint32_t StackNames::number_of(const FrameText& text) {
   return known->second;
 }
 
+void StackEnds::add(const StackPlace& at, uint64_t ts, uint64_t events, StackNames& names) {
+  if (at.kernel != 0) {
+    const Stack* stack = names.table().find(at.kernel);
+    kernel.add(stack, names.end_of(stack, at, ts), events);
+  }
+  if (at.user == 0) {
+    none += events;
+  } else {
+    const Stack* stack = names.table().find(at.user);
+    user.add(stack, names.end_of(stack, at, ts), events);
+  }
+}
+
 StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names) {
   StackEnds ends;
-  for (const StackRow& row : rows) {
-    const uint64_t events = row.weight.count;
-    const StackPlace& at = row.key.at;
-    if (row.others || events == 0) continue;
-    if (const Stack* kernel = names.table().find(at.kernel); at.kernel != 0)
-      ends.kernel.add(kernel, names.end_of(kernel, at, row.ts), events);
-    if (at.user == 0) {
-      ends.none += events;
-      continue;
-    }
-    const Stack* user = names.table().find(at.user);
-    ends.user.add(user, names.end_of(user, at, row.ts), events);
-  }
+  for (const StackRow& row : rows)
+    if (!row.others && row.weight.count != 0) ends.add(row.key.at, row.ts, row.weight.count, names);
+  return ends;
+}
+
+StackEnds ends_of_wakers(const std::vector<StackRow>& rows, StackNames& names) {
+  StackEnds ends;
+  for (const StackRow& row : rows)
+    if (!row.others && row.weight.count != 0 && row.key.waker.owner != StackKey::kNobody)
+      ends.add(row.key.waker, row.waker_ts, row.weight.count, names);
   return ends;
 }
 

@@ -64,7 +64,12 @@ class StackNames {
 struct StackEnds {
   StackCounts kernel, user;
   uint64_t none = 0;  // events without a user stack
+
+  // Counts events that have these stacks, the first of them at `ts`.
+  void add(const StackPlace& at, uint64_t ts, uint64_t events, StackNames& names);
 };
 [[nodiscard]] StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names);
+// The stacks of the wakers that are known.
+[[nodiscard]] StackEnds ends_of_wakers(const std::vector<StackRow>& rows, StackNames& names);
 
 }  // namespace ktraced

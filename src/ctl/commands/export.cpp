@@ -11,6 +11,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/stacks/trace_stacks.h"
@@ -22,6 +25,7 @@
 #include "ctl/input/config_caveats.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/printing/event_printer.h"
+#include "ctl/reports/stack_reports.h"
 #include "ctl/terminal/output_target.h"
 #include "ctl/terminal/progress.h"
 #include "ctl/terminal/spool_file.h"
@@ -112,6 +116,7 @@ class PerfettoExporter : public BufferedExporter {
   void clear() override { writer_.out().clear(); }
   void end() override { writer_.finish(); }
   [[nodiscard]] EventAccount total() const override { return total_; }
+  [[nodiscard]] const StackEnds* stack_ends() const override { return &writer_.stack_ends(); }
 
  private:
   static std::vector<PerfettoSource> sources_of(History& history,
@@ -192,6 +197,13 @@ Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) 
   return target.finish();
 }
 
+void print_stack_ends(const Exporter& exporter) {
+  if (exporter.stack_ends() == nullptr) return;
+  const std::string text = stack_ends_text(stack_ends_json(*exporter.stack_ends()));
+  for (const auto line : text | std::views::split('\n'))
+    if (!line.empty()) print_stderr("ktracectl: {}\n", std::string_view(line.begin(), line.end()));
+}
+
 // On the disk that gets the file.
 std::filesystem::path spool_directory(const std::string& output) {
   if (output == "-") return temporary_directory();
@@ -251,6 +263,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
         "ktracectl: the traces have no samples; --event takes the stacks of other events\n");
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
+  print_stack_ends(*exporter);
   print_frame_caveats(files);
   print_states(*history, StatesOf::all);
   return history->verdict();

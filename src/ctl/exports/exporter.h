@@ -2,6 +2,7 @@
 // A form in which traces are exported.
 #pragma once
 
+#include "analysis/stacks/stack_names.h"
 #include "ctl/input/trace_texts.h"
 #include "ctl/selection/selection.h"
 #include "ctl/terminal/output_target.h"
@@ -24,6 +25,8 @@ class Exporter : public MergeSink {
   [[nodiscard]] virtual Result<> finish(OutputTarget& target) = 0;
   // Events written and lost.
   [[nodiscard]] virtual EventAccount total() const = 0;
+  // Call after finish(). How the stacks that were written end; null: this form has none.
+  [[nodiscard]] virtual const StackEnds* stack_ends() const { return nullptr; }
 };
 
 }  // namespace ktraced

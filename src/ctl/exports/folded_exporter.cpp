@@ -79,6 +79,7 @@ Result<> FoldedExporter::finish(OutputTarget& target) {
     if (static_cast<CpuMode>(row.key.what) == CpuMode::guest) line += ";[guest]";
     lines[line] += row.weight.count;
   }
+  ends_ = ends_of(sums_.rows(), names);
   std::string text;
   for (const auto& [line, count] : lines) text += fmt::format("{} {}\n", line, count);
   return target.write(text);

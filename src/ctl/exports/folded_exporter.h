@@ -28,6 +28,7 @@ class FoldedExporter : public Exporter {
   Result<> write(OutputTarget& /*target*/) override { return {}; }
   Result<> finish(OutputTarget& target) override;
   [[nodiscard]] EventAccount total() const override { return total_; }
+  [[nodiscard]] const StackEnds* stack_ends() const override { return &ends_; }
 
  private:
   [[nodiscard]] bool takes(uint32_t source, uint32_t event) const {
@@ -44,6 +45,7 @@ class FoldedExporter : public Exporter {
   std::vector<std::optional<Field>> modes_;  // of each trace, in cpu_sample
   StackSums sums_{StacksBy::process};
   EventAccount total_;
+  StackEnds ends_;
 };
 
 }  // namespace ktraced

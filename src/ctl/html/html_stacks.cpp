@@ -57,12 +57,15 @@ class StackPage {
     }
     uint64_t all = 0;
     for (const StackRow& row : sums.rows()) all += row.weight.count;
-    json ends;
-    add_stack_ends(ends, sums, names_);
-    json out = {{"ts", std::move(ts)},       {"ns", std::move(ns)},       {"cpu", std::move(cpu)},
-                {"owner", std::move(owner)}, {"stack", std::move(stack)}, {"of", all},
-                {"ends", std::move(ends)}};
+    json out = {{"ts", std::move(ts)},
+                {"ns", std::move(ns)},
+                {"cpu", std::move(cpu)},
+                {"owner", std::move(owner)},
+                {"stack", std::move(stack)},
+                {"of", all},
+                {"ends", stack_ends_json(ends_of(sums.rows(), names_))}};
     if (with_ns) {
+      out["waker_ends"] = stack_ends_json(ends_of_wakers(sums.rows(), names_));
       out["waker"] = std::move(waker);
       out["waker_stack"] = std::move(waker_stack);
     }

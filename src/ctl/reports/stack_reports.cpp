@@ -205,6 +205,7 @@ json off_cpu_report(const OffCpuAnalysis& analysis, const TraceStacks& stacks,
   add_stack_trees(report,
                   {.sums = analysis.sums(), .stacks = stacks, .namer = namer, .unit = kSleeps},
                   command);
+  report["stacks"]["wakers"] = stack_ends_json(ends_of_wakers(analysis.sums().rows(), names));
   return report;
 }
 
@@ -215,6 +216,8 @@ std::string off_cpu_report_text(const json& report, const Colours& colours) {
     if (!flag_at(sleep, "others")) out += pair_text(sleep, colours);
   if (const std::string more = more_rows(waits); !more.empty()) out += more + "\n";
   return out + stack_trees_text(report, kSleeps, colours) +
+         stack_ends_text(member(member(report, "stacks"), "wakers"),
+                         {.whose = "the wakers of ", .events = "sleeps"}) +
          notes_text(
              report,
              {{"lost", "events were lost"},

@@ -47,8 +47,15 @@ struct TreeSource {
 // Adds "tree", "functions" and "stacks" to a report, see docs/reports.md.
 void add_stack_trees(nlohmann::json& report, const TreeSource& source,
                      const ReportCommand& command);
-// Adds "user", "kernel" and "without_user_stack": how the stacks end.
-void add_stack_ends(nlohmann::json& out, const StackSums& sums, StackNames& names);
+// "user", "kernel" and "without_user_stack": how the stacks of events end.
+[[nodiscard]] nlohmann::json stack_ends_json(const StackEnds& ends);
+// A line for each kind of stacks that there are, "user stacks of 4 events: 75.0 % complete, …".
+// `whose`: "user stacks of the wakers of 4 sleeps: …" as {"the wakers of ", "sleeps"}.
+struct EndsOf {
+  const char* whose = "";
+  const char* events = "events";
+};
+[[nodiscard]] std::string stack_ends_text(const nlohmann::json& ends, const EndsOf& of = {});
 // Its tables "tree" and "functions".
 [[nodiscard]] std::vector<ReportTable> tree_tables(const TreeUnit& unit);
 // Both as text, and how complete the stacks are.

@@ -142,14 +142,13 @@ TableColumn unit_column(const TreeUnit& unit, std::string_view key, const char* 
   return {.key = key, .title = title, .kind = unit.kind};
 }
 
-// "user stacks of 4 events: 75.0 % complete, 25.0 % ended early".
-std::string ends_text(const json& ends, std::string_view kind) {
+std::string ends_text(const json& ends, std::string_view kind, const EndsOf& of) {
   const uint64_t events = number_at(ends, "events");
   if (events == 0) return "";
   const auto share = [&](uint64_t part) { return share_text(part, events); };
   std::string text =
-      fmt::format("{} stacks of {}: {} complete, {} deeper than recorded, {} ended early", kind,
-                  counted_text(events, "events"), share(number_at(ends, "start")),
+      fmt::format("{} stacks of {}{}: {} complete, {} deeper than recorded, {} ended early", kind,
+                  of.whose, counted_text(events, of.events), share(number_at(ends, "start")),
                   share(number_at(ends, "depth")),
                   share(number_at(ends, "broken") + number_at(ends, "unreadable")));
   if (const uint64_t lacking = number_at(ends, "lacking"); lacking != 0)
@@ -236,14 +235,18 @@ void add_stack_trees(json& report, const TreeSource& source, const ReportCommand
                       {"total", tree.total().*unit.of + others.*unit.of},
                       {"others", others.*unit.of},
                       {"folded", tree.folded().*unit.of}};
-  add_stack_ends(report["stacks"], source.sums, names);
+  report["stacks"].update(stack_ends_json(ends_of(source.sums.rows(), names)));
 }
 
-void add_stack_ends(json& out, const StackSums& sums, StackNames& names) {
-  const StackEnds ends = ends_of(sums.rows(), names);
-  out["user"] = ends_json(ends.user);
-  out["kernel"] = ends_json(ends.kernel);
-  out["without_user_stack"] = ends.none;
+json stack_ends_json(const StackEnds& ends) {
+  return {{"user", ends_json(ends.user)},
+          {"kernel", ends_json(ends.kernel)},
+          {"without_user_stack", ends.none}};
+}
+
+std::string stack_ends_text(const json& ends, const EndsOf& of) {
+  return ends_text(member(ends, "user"), "user", of) +
+         ends_text(member(ends, "kernel"), "kernel", of);
 }
 
 std::vector<ReportTable> tree_tables(const TreeUnit& unit) {
@@ -281,7 +284,7 @@ std::string stack_trees_text(const json& report, const TreeUnit& unit, const Col
     if (const uint64_t amount = number_at(stacks, key); amount != 0)
       out += fmt::format("{}: {}\n", what, amount_text(unit, amount));
   const uint64_t none = number_at(stacks, "without_user_stack");
-  out += ends_text(member(stacks, "user"), "user") + ends_text(member(stacks, "kernel"), "kernel");
+  out += stack_ends_text(stacks);
   const bool any =
       number_at(member(stacks, "user"), "events") + number_at(member(stacks, "kernel"), "events") !=
       0;

@@ -79,6 +79,7 @@ uint64_t PerfettoStacks::callstack_of(RecordView record, const NameTable& tasks)
 }
 
 std::vector<PerfettoStacks::Frame> PerfettoStacks::frames_of(const StackPlace& at, uint64_t ts) {
+  ends_.add(at, ts, 1, names_);
   std::vector<Frame> frames;
   for (const StackNames::Frame& frame : names_.frames(at, ts))
     frames.emplace_back(frame.text,

@@ -26,11 +26,14 @@ class PerfettoStacks {
   void add_sample(uint32_t cpu, RecordView record, CpuMode mode, const NameTable& tasks);
   // The interned callstack of the stacks of an event, 0 if it has none.
   uint64_t callstack_of(RecordView record, const NameTable& tasks);
+  // How the stacks of these samples and events end.
+  [[nodiscard]] const StackEnds& ends() const { return ends_; }
 
  private:
   // A function, and where its code is, relative to the beginning of its file; 0 of others.
   using Frame = std::pair<uint32_t, uint64_t>;
 
+  // Also counts them in ends().
   [[nodiscard]] std::vector<Frame> frames_of(const StackPlace& at, uint64_t ts);
   Frame frame_of(const char* text);
   // `frames`: the innermost first, at least one.
@@ -42,6 +45,7 @@ class PerfettoStacks {
 
   PerfettoPackets& packets_;
   StackNames names_;
+  StackEnds ends_;
   // Interned numbers, of texts by kind.
   std::map<std::pair<protozero::pbf_tag_type, std::string>, uint64_t> strings_;
   std::map<std::pair<std::string, const MappedFile*>, uint64_t> mappings_;  // by module and file

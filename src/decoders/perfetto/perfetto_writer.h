@@ -53,6 +53,8 @@ class PerfettoWriter : public MergeSink {
   // Call after the last event.
   void finish();
 
+  // How the callstacks so far end.
+  [[nodiscard]] const StackEnds& stack_ends() const { return stacks_.ends(); }
   // The output so far; the caller takes and clears it.
   [[nodiscard]] std::string& out() { return packets_.out(); }
 

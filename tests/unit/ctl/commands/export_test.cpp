@@ -313,6 +313,8 @@ TEST_F(ExportTest, HasSamplesWithCallstacksInPerfetto) {
             "57/57 1 ext4_read (/ext4)\n");
   EXPECT_EQ(trace.samples[1].ts, kSecond + 10 * kMillisecond);
   EXPECT_TRUE(trace.instants_named("cpu_sample").empty());
+  EXPECT_THAT(err_, HasSubstr("ktracectl: user stacks of 6 events: 0.0 % complete, 0.0 % deeper "
+                              "than recorded, 100.0 % ended early\n"));
 }
 
 TEST_F(ExportTest, FoldsTheStacksOfSamples) {
@@ -327,6 +329,8 @@ TEST_F(ExportTest, FoldsTheStacksOfSamples) {
             "nginx;[ended early: no frame pointer];[0x401000];ext4_read 1\n"
             "nginx;[ended early: no frame pointer];[0x402000];[0x401000] 1\n"
             "nginx;[ended early: no frame pointer];[0x402000];[0x401000];ext4_read 1\n");
+  EXPECT_THAT(err_, HasSubstr("ktracectl: user stacks of 3 events: 0.0 % complete, 0.0 % deeper "
+                              "than recorded, 100.0 % ended early\n"));
 }
 
 TEST_F(ExportTest, NamesCodeThatProcessesHadMade) {
@@ -359,6 +363,7 @@ TEST_F(ExportTest, FoldsTheStacksOfOtherEvents) {
   run(command);
   EXPECT_EQ(read_file(out_file_), "");
   EXPECT_THAT(err_, HasSubstr("the traces have no samples; --event takes"));
+  EXPECT_EQ(err_.find("stacks of"), std::string::npos);
 }
 
 }  // namespace

@@ -266,6 +266,31 @@ TEST_F(StackReport, HasSleepsBesideTheirWakers) {
                               "  [0x402000]\n"
                               "  [ended early: no frame pointer]\n"));
   EXPECT_THAT(out_, HasSubstr("kernel stacks of 1 event: 100.0 % complete"));
+  EXPECT_EQ(report["stacks"]["wakers"]["without_user_stack"], 1);
+  EXPECT_THAT(out_, HasSubstr("kernel stacks of the wakers of 1 sleep: 100.0 % complete"));
+}
+
+TEST_F(StackReport, SaysHowCompleteTheUserStacksOfWakersAre) {
+  TraceSpec spec = stacked_trace();
+  for (Bytes& record : spec.packets[1].records)
+    if (RecordView(record.data()).id() == EVENT_sched_waking)
+      record = with_stacks(make_record(EVENT_sched_waking, RecordView(record.data()).ts(), 813,
+                                       rec_sched_waking{.pid = 812}),
+                           {.kernel = kWakerStack, .user = kBrokenStack});
+  path_ = write(spec, {}, "woken_by_a_process");
+  run(of(ReportCommand::Kind::offcpu), false);
+  EXPECT_THAT(out_, HasSubstr("user stacks of the wakers of 1 sleep: 0.0 % complete, 0.0 % deeper "
+                              "than recorded, 100.0 % ended early\n"));
+}
+
+TEST_F(StackReport, SaysHowCompleteTheUserStacksOfEachTreeAre) {
+  ReportCommand memory = of(ReportCommand::Kind::kmem), calls = of(ReportCommand::Kind::syscalls);
+  memory.stacks = calls.stacks = true;
+  calls.stacks_of = "read";
+  for (const ReportCommand& command : {memory, calls, of(ReportCommand::Kind::cpu)}) {
+    run(command, false);
+    EXPECT_THAT(out_, HasSubstr("\nuser stacks of ")) << out_;
+  }
 }
 
 // The stack of an event may be in the part of the trace that is not selected.
