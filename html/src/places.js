@@ -62,6 +62,12 @@ export function placesOn(drawn) {
     // The same at the first event of a row, if that is known.
     first: ({ first_ns: ts }) => (ts === null || ts === undefined ? null : () => drawn.go(ts, (window.end_ns - window.begin_ns) / 100)),
     span: (ts, ns) => () => drawn.go(ts, ns),
+    // A part of the window, after its beginning, and a process; null: unknown. It has a hundredth of the window at least.
+    part([begin, end], pid, name) {
+      const middle = (begin + end) / 2, half = Math.max(end - begin, (window.end_ns - window.begin_ns) / 100) / 2;
+      const range = [middle - half, middle + half];
+      return () => (pid === null ? drawn.go(range[0] + window.begin_ns, 2 * half) : drawn.show(range, { pid, text: name }));
+    },
     cpu: (cpu) => () => drawn.showCpu(cpu),
   };
 }

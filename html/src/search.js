@@ -8,11 +8,17 @@ const listeners = [];
 export const onSearch = (listener) => listeners.push(listener);
 
 export function searchBox() {
-  return el("input", {
-    type: "search", id: "search", placeholder: "Find threads, processes, calls, call sites…", "aria-label": "Show only rows with this text",
+  const box = el("input", {
+    type: "search", id: "search", title: "The key / goes here", placeholder: "Find threads, processes, calls, call sites…", "aria-label": "Show only rows with this text",
     oninput: (event) => {
       const text = event.target.value.trim().toLowerCase();
       for (const listener of listeners) listener(text);
     },
   });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    box.focus();
+  });
+  return box;
 }

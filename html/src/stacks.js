@@ -25,35 +25,60 @@ function endsText({ user, kernel, without_user_stack: none }, of = (n) => plural
 const named = ({ stacks, functions, owners }, owner, stack) =>
   [printable(owners[owner]), ...stacks[stack].map((each) => printable(functions[each]))];
 
-// The events that are shown of one kind, as [stack, value]. `chosen` has `owner` or `cpu`, or neither, and `below`: names with
-// which the stack begins. `of`: the columns with the stacks, which are those of the events or of their wakers.
-function shown(data, points, { owner, cpu, below = [] }, range, of = { owner: "owner", stack: "stack" }) {
-  const { stacks } = data;
-  const sums = new Map(), chosen = new Map();
-  const isBelow = (ownerOf, stackOf) => {
-    const key = ownerOf * stacks.length + stackOf;
-    if (!chosen.has(key)) {
-      const names = named(data, ownerOf, stackOf);
-      chosen.set(key, below.every((name, i) => names[i] === name));
+// The columns with the stacks of events, or of those who woke their threads.
+const kOwn = { owner: "owner", stack: "stack" }, kWaker = { owner: "waker", stack: "waker_stack" };
+
+// A function that says whether a stack begins with these names.
+function beginningWith(data, names) {
+  const known = new Map();
+  return (owner, stack) => {
+    const key = owner * data.stacks.length + stack;
+    if (!known.has(key)) {
+      const all = named(data, owner, stack);
+      known.set(key, names.every((name, i) => all[i] === name));
     }
-    return chosen.get(key);
+    return known.get(key);
   };
+}
+
+// The events that are shown of one kind, as [index, value]. `chosen` has `owner` or `cpu`, or neither, and `below`: pairs of
+// names with which a stack begins, and the columns of that stack.
+function* eventsOf(data, points, { owner, cpu, below = [] }, range) {
+  const tests = below.filter(([names]) => names.length !== 0).map(([names, of]) => [beginningWith(data, names), points[of.owner], points[of.stack]]);
   const isWhole = range.span >= range.length;
   for (let i = 0; i < points.ts.length; i += 1) {
     if (owner !== undefined && points.owner[i] !== owner) continue;
     if (cpu !== undefined && points.cpu[i] !== cpu) continue;
-    if (below.length !== 0 && !isBelow(points.owner[i], points.stack[i])) continue;
-    let value = points.ns.length === 0 ? 1 : points.ns[i];
+    if (!tests.every(([isBelow, owners, stacks]) => isBelow(owners[i], stacks[i]))) continue;
+    let value = points.ns[i] ?? 1;
     if (!isWhole) {
       const begin = points.ts[i], end = begin + (points.ns[i] ?? 0);
       if (end < range.begin || begin > range.end) continue;
       if (points.ns.length !== 0) value = Math.min(end, range.end) - Math.max(begin, range.begin);
     }
-    if (value === 0) continue;
+    if (value !== 0) yield [i, value];
+  }
+}
+
+// They, as [stack, value].
+function shown(data, points, chosen, range, of = kOwn) {
+  const { stacks } = data;
+  const sums = new Map();
+  for (const [i, value] of eventsOf(data, points, chosen, range)) {
     const key = points[of.owner][i] * stacks.length + points[of.stack][i];
     sums.set(key, (sums.get(key) ?? 0) + value);
   }
   return [...sums].map(([key, value]) => [named(data, Math.floor(key / stacks.length), key % stacks.length), value]);
+}
+
+// From the beginning of the first of them to the end of the last one.
+function partOf(data, points, chosen, range) {
+  let begin = Infinity, end = 0;
+  for (const [i] of eventsOf(data, points, chosen, range)) {
+    begin = Math.min(begin, points.ts[i]);
+    end = Math.max(end, points.ts[i] + (points.ns[i] ?? 0));
+  }
+  return [begin, end];
 }
 
 // What can be chosen: all, processes (those with the most events first) and CPUs.
@@ -79,13 +104,22 @@ const leftOut = (points, what) =>
 // `range`: the part shown on the timeline. Null if the traces have no stacks.
 export function stackSection({ stacks }, places, range) {
   if (stacks === undefined || stacks.samples.of + stacks.sleeps.of === 0) return null;
+  // Shows a function on the timeline; `below`: the others that events must have.
+  const place = (points, of, below = () => []) => (path) => {
+    const part = partOf(stacks, points, { ...chosenOf(), below: [[path, of], ...below()] }, shownRange());
+    const owner = stacks.owners.findIndex((name) => printable(name) === path[0]);
+    if (part[0] <= part[1]) places.part(part, stacks.pids[owner] ?? null, path[0])();
+  };
   const wakers = new FlameGraph({
-    id: "flame-wakers", label: "Time asleep by the functions that ended it", text: duration, empty: "No sleeps here." });
+    id: "flame-wakers", label: "Time asleep by the functions that ended it", text: duration, empty: "No sleeps here.",
+    onPlace: place(stacks.sleeps, kWaker, () => [[sleeping.zoomed(), kOwn]]) });
   const sleeping = new FlameGraph({
-    id: "flame-offcpu", label: "Time asleep by function", text: duration, empty: "No sleeps here.", onZoom: () => showWakers() });
+    id: "flame-offcpu", label: "Time asleep by function", text: duration, empty: "No sleeps here.", onZoom: () => showWakers(),
+    onPlace: place(stacks.sleeps, kOwn) });
   const graphs = [
     [stacks.samples, "Where CPU time went", "sample", new FlameGraph({
-      id: "flame-cpu", label: "Samples of CPUs by function", text: (value) => plural(value, "sample"), empty: "No samples here." })],
+      id: "flame-cpu", label: "Samples of CPUs by function", text: (value) => plural(value, "sample"), empty: "No samples here.",
+      onPlace: place(stacks.samples, kOwn) })],
     [stacks.sleeps, "Where threads sleep", "sleep", sleeping],
   ];
   const chosen = el("select", { id: "stacks-of", "aria-label": "Whose stacks", onchange: () => show() }, ...choices(stacks));
@@ -97,8 +131,7 @@ export function stackSection({ stacks }, places, range) {
   };
   const shownRange = () => (linked.checked ? range : whole);
   // Of the sleeps below the function that has the whole width.
-  const showWakers = () => wakers.show(shown(stacks, stacks.sleeps, { ...chosenOf(), below: sleeping.zoomed() }, shownRange(),
-    { owner: "waker", stack: "waker_stack" }));
+  const showWakers = () => wakers.show(shown(stacks, stacks.sleeps, { ...chosenOf(), below: [[sleeping.zoomed(), kOwn]] }, shownRange(), kWaker));
   const show = () => {
     for (const [points, , , graph] of graphs) graph.show(shown(stacks, points, chosenOf(), shownRange()));
     showWakers();
@@ -115,7 +148,8 @@ export function stackSection({ stacks }, places, range) {
     el("div", {}, el("h3", {}, title), graph.element, el("p", { class: "note" }, leftOut(points, what) + endsText(points.ends))));
   return el("section", { id: "stacks" }, el("h2", {}, "Stacks"), ...[caveats(stacks.caveats)].filter((part) => part !== null),
     el("div", { class: "heading" }, chosen, el("label", {}, linked, " only the part shown on the timeline"),
-      el("span", { class: "note" }, "A click on a function gives it the whole width; the search box colours functions.")),
+      el("span", { class: "note" }, "A click on a function gives it the whole width; the search box colours functions. ",
+        el("span", { class: "for-mouse" }, "With the keyboard arrows move, Enter chooses, Escape goes back, / searches."))),
     samplesPart, el("div", { class: "columns" }, sleepsPart,
       el("div", {}, el("h3", {}, "Who wakes them"), wakers.element,
         el("p", { class: "note" }, "The stacks of the threads that ended these sleeps, by the time asleep. A function chosen beside it leaves its sleeps. ",

@@ -106,6 +106,11 @@ export class Browser {
     await this.mouse("mouseReleased", place, { button: "left", clickCount: 1 });
   }
 
+  // Presses a key by its name: "ArrowDown", "Enter".
+  async press(key) {
+    for (const type of ["keyDown", "keyUp"]) await this.send("Input.dispatchKeyEvent", { type, key });
+  }
+
   // Calls `body` in a window of this size, in pixels.
   async inWindow(width, height, body) {
     const before = await this.value("innerWidth");

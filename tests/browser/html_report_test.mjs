@@ -847,10 +847,71 @@ quietly("flame graphs are of a process, of a CPU, and of the part shown on the t
   assert.match(await text("#flame-cpu output"), /^4 samples$/);
 });
 
-test("flame graphs fit into a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
+// Presses keys in the flame graph of samples; what it then says.
+async function pressed(...keys) {
+  await browser.value("document.querySelector('#flame-cpu .flame').focus()");
+  for (const key of keys) {
+    await browser.press(key);
+    await nextFrame();
+  }
+  return text("#flame-cpu output");
+}
+
+quietly("keys move in a flame graph, give a function the whole width, and go back", async () => {
+  await openStacks();
+  const whole = await flame("cpu");
+  assert.match(await pressed("ArrowDown"), /at all: 4 samples, 100\.0 %$/);
+  assert.notEqual(await flame("cpu"), whole, "the function has an outline");
+  assert.match(await pressed("ArrowDown"), /at nginx 812: 3 samples, 75\.0 %$/, "the widest below");
+  assert.match(await pressed("ArrowLeft"), /at kworker.*: 1 sample, 25\.0 %$/);
+  assert.match(await pressed("ArrowLeft"), /at kworker/, "nothing is further left");
+  assert.match(await pressed("ArrowRight", "ArrowDown", "ArrowDown"), /at \[0x402000\]: 2 samples, 50\.0 %$/);
+  assert.equal(await pressed("Enter"), "4 samples · 50.0 % in [0x402000]");
+  assert.equal(await pressed("ArrowDown", "Enter"), "4 samples · 50.0 % in [0x401000]");
+  assert.match(await pressed("Escape"), /^4 samples · 50\.0 % in \[0x402000\]/, "what had the whole width before");
+  assert.match(await pressed("Escape", "ArrowUp"), /^4 samples · at \[0x402000\]/);
+  assert.match(await pressed("Enter", "Home"), /^4 samples · at/);
+  await browser.value("document.activeElement.blur()");
+  await nextFrame();
+  assert.equal(await flame("cpu"), whole);
+});
+
+quietly("the key / goes to the search box, and is text where somebody types", async () => {
+  const box = "document.getElementById('search')";
+  await browser.press("/");
+  assert(await browser.value(`document.activeElement === ${box} && ${box}.value === ""`));
+  await browser.send("Input.insertText", { text: "a/b" });
+  assert.equal(await browser.value(`${box}.value`), "a/b");
+  await browser.value("document.getElementById('thread-filter').focus()");
+  await browser.press("/");
+  assert.equal(await browser.value("document.activeElement.id"), "thread-filter");
+});
+
+quietly("a function of a flame graph has its place on the timeline", async () => {
+  await openStacks();
+  const button = "#flame-cpu .toolbar button:nth-child(2)";
+  assert(await browser.value(`document.querySelector(${JSON.stringify(button)}).disabled`), "of all functions there is none");
+  await pressed("ArrowDown", "ArrowDown", "Enter");
+  assert.match(await text("#timeline-status"), /^All /);
+  await browser.click(button);
+  await nextFrame();
+  assert.match(await text("#timeline-picked"), /^Only nginx 812 is coloured/);
+  assert.match(await text("#timeline-status"), / of .*, from \+/);
+  await browser.value("new Promise((done) => setTimeout(done, 200))");
+  await nextFrame();
+  assert.match(await text("#flame-cpu output"), /^3 samples · 100\.0 % in nginx 812$/, "the part with its samples");
+});
+
+test("flame graphs are readable in a window of 390 pixels", () => browser.inWindow(390, 800, async () => {
   await openStacks();
   assert.equal(await browser.value("document.documentElement.scrollWidth"), 390);
   assert(await browser.value("document.querySelector('#flame-cpu canvas').clientWidth > 250"));
+  assert.equal(await browser.value("document.querySelector('#flame-cpu canvas').clientHeight"), 6 * 26, "rows are as tall as a finger needs");
+  await browser.click("#flame-cpu canvas", [0.9, 0.3]);
+  await nextFrame();
+  assert.match(await text("#flame-cpu output"), / in nginx 812$/, "the whole name is above");
+  assert(await browser.value("document.querySelector('#flame-cpu output').getBoundingClientRect().right <= innerWidth"));
+  assert.equal(await browser.value("document.documentElement.scrollWidth"), 390);
 }));
 
 test("a file that is there is not overwritten", () => {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -79,27 +80,42 @@ class StackPage {
   [[nodiscard]] const std::vector<std::vector<uint64_t>>& stacks() const {
     return stacks_.things();
   }
-  [[nodiscard]] const std::vector<std::string>& owners() const { return owners_.things(); }
+  // Their names, and the processes that they are.
+  [[nodiscard]] json owners() const {
+    json out = json::array();
+    for (const auto& [name, pid] : owners_.things()) out.push_back(name);
+    return out;
+  }
+  [[nodiscard]] json pids() const {
+    json out = json::array();
+    for (const auto& [name, pid] : owners_.things()) out.push_back(pid ? json(*pid) : json());
+    return out;
+  }
 
  private:
   std::pair<uint64_t, uint64_t> numbers_of(const StackRow& row, const StackSums& sums,
                                            bool is_sample) {
-    if (row.others) return {owners_.of("(others)"), stacks_.of({})};
+    if (row.others) return {owners_.of({"(others)", std::nullopt}), stacks_.of({})};
     std::vector<uint64_t> functions = functions_at(row.key.at, row.ts);
     if (is_sample && cpu_mode_of(row.key.what) == CpuMode::guest)
       functions.push_back(functions_.of(
           names_.number_of({.function = "[guest]", .module = {}, .is_named = false})));
-    const json owner = owner_json(sums.owners()[row.key.at.owner], sums.by());
-    return {owners_.of(owner_label(owner)), stacks_.of(functions)};
+    return {owner_of(row.key.at, sums), stacks_.of(functions)};
   }
 
   std::pair<uint64_t, uint64_t> numbers_of_waker(const StackRow& row, const StackSums& sums) {
     const StackPlace& waker = row.key.waker;
-    if (row.others) return {owners_.of("(others)"), stacks_.of({})};
+    if (row.others) return {owners_.of({"(others)", std::nullopt}), stacks_.of({})};
     if (waker.owner == StackKey::kNobody)
-      return {owners_.of("(waker not in the trace)"), stacks_.of({})};
-    const json owner = owner_json(sums.owners()[waker.owner], sums.by());
-    return {owners_.of(owner_label(owner)), stacks_.of(functions_at(waker, row.waker_ts))};
+      return {owners_.of({"(waker not in the trace)", std::nullopt}), stacks_.of({})};
+    return {owner_of(waker, sums), stacks_.of(functions_at(waker, row.waker_ts))};
+  }
+
+  uint64_t owner_of(const StackPlace& at, const StackSums& sums) {
+    const StackOwner& owner = sums.owners()[at.owner];
+    const bool is_known = owner.known && !owner.others;
+    return owners_.of({owner_label(owner_json(owner, sums.by())),
+                       is_known ? std::optional(owner.pid) : std::nullopt});
   }
   // Their numbers, the outermost first.
   std::vector<uint64_t> functions_at(const StackPlace& at, uint64_t ts) {
@@ -112,7 +128,7 @@ class StackPage {
   StackNames names_;
   Numbers<uint32_t> functions_;
   Numbers<std::vector<uint64_t>> stacks_;
-  Numbers<std::string> owners_;
+  Numbers<std::pair<std::string, std::optional<uint32_t>>> owners_;  // name, process
 };
 
 }  // namespace
@@ -129,9 +145,10 @@ json html_stacks(StackAnalyses& analyses, ReportInput& input, uint64_t begin_ns,
                  frame_namer([&input](uint64_t address) { return input.symbol(address); }, files));
   json samples = page.points(analyses.samples.sums(), begin_ns, false);
   json sleeps = page.points(analyses.sleeps.sums(), begin_ns, true);
-  return {{"functions", page.functions()}, {"stacks", page.stacks()},
-          {"owners", page.owners()},       {"samples", std::move(samples)},
-          {"sleeps", std::move(sleeps)},   {"caveats", frame_caveats(files)}};
+  return {{"functions", page.functions()},  {"stacks", page.stacks()},
+          {"owners", page.owners()},        {"pids", page.pids()},
+          {"samples", std::move(samples)},  {"sleeps", std::move(sleeps)},
+          {"caveats", frame_caveats(files)}};
 }
 
 }  // namespace ktraced

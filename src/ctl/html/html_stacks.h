@@ -29,11 +29,12 @@ struct StackAnalyses {
   OffCpuAnalysis sleeps{StacksBy::process};
 };
 
-// {"functions","stacks","owners","samples","sleeps","caveats"}: texts; lists of their indices, the
-// outermost first; names of processes; and each sample and sleep as a row of columns: "ts" after
-// `begin_ns`, "ns" of sleeps, "cpu", "owner", "stack", and of sleeps "waker" and "waker_stack",
-// which are of the thread that ended it. `of`: the number of all, and "ends": how their stacks end.
-// `analyses` must be finished. "caveats": why frames have no names.
+// {"functions","stacks","owners","pids","samples","sleeps","caveats"}: texts; lists of their
+// indices, the outermost first; names of processes, and their numbers, null if unknown; and each
+// sample and sleep as a row of columns: "ts" after `begin_ns`, "ns" of sleeps, "cpu", "owner",
+// "stack", and of sleeps "waker" and "waker_stack", which are of the thread that ended it. `of`:
+// the number of all, and "ends": how their stacks end. `analyses` must be finished. "caveats": why
+// frames have no names.
 [[nodiscard]] nlohmann::json html_stacks(StackAnalyses& analyses, ReportInput& input,
                                          uint64_t begin_ns, const FrameOptions& frames);
 

@@ -404,6 +404,8 @@ TEST_F(HtmlReport, HasTheStacksOfSamplesAndSleeps) {
   const json& woken_by = stacks["stacks"][stacks["sleeps"]["waker_stack"][0].get<size_t>()];
   EXPECT_EQ(stacks["functions"][woken_by.back().get<size_t>()], "try_to_wake_up");
   EXPECT_EQ(stacks["caveats"], json::array());
+  ASSERT_EQ(stacks["pids"].size(), stacks["owners"].size());
+  EXPECT_EQ(stacks["pids"][waker[0].get<size_t>()], 812);
   EXPECT_EQ(stacks["samples"]["ends"]["user"]["broken"], 3);
 }
 
