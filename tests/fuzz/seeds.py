@@ -168,8 +168,15 @@ def libraries() -> list[bytes]:
     return found
 
 
+def hostile(kind: str) -> list[bytes]:
+    """Files that are made to mislead: "elf" or "maps"."""
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([sys.executable, ROOT / "tests/data/symbols/hostile.py", directory], check=True)
+        return [file.read_bytes() for file in sorted(pathlib.Path(directory, kind).iterdir())]
+
+
 def map_files() -> list[bytes]:
-    return [text for text in literals("trace/symbols/perf_map_test.cpp") if b"\n" in text]
+    return hostile("maps") + [text for text in literals("trace/symbols/perf_map_test.cpp") if b"\n" in text]
 
 
 def queries() -> list[bytes]:
@@ -202,7 +209,7 @@ def seeds_of(target: str, build: pathlib.Path) -> list[bytes]:
         "config": lambda: configs + [SEPARATOR.join(pair) for pair in zip(configs, configs[1:])],
         "control": lambda: literals("daemon/control/rpc_test.cpp"),
         "decoders": some_records,
-        "elf_symbols": libraries,
+        "elf_symbols": lambda: libraries() + hostile("elf"),
         "exports": some_records,
         "html": trace_parts,
         "http": http_requests,

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace ktraced::test {
 
@@ -24,6 +25,15 @@ inline std::filesystem::path shapes(const char* file) {
 }
 inline std::filesystem::path shapes_debug_file() {
   return shapes("debug") / ".build-id/01/23456789abcdef.debug";
+}
+
+// The files that tests/data/symbols/hostile.py has made: "elf" or "maps".
+inline std::vector<std::filesystem::path> hostile_files(const char* kind) {
+  const auto directory = std::filesystem::path(KTRACED_BINARY_DIR) / "tests/hostile" / kind;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files.push_back(entry.path());
+  return files;
 }
 
 inline std::string bytes_of_file(const std::filesystem::path& path) {

@@ -132,6 +132,50 @@ TEST(ElfSymbols, RefusesNamesThatTogetherAreTooLong) {
   EXPECT_THAT(names.error().message, HasSubstr("it has too many"));
 }
 
+// What is damaged has no names, or is said in one sentence; what is read is in the file.
+TEST(ElfSymbols, SurvivesHostileFiles) {
+  const auto files = test::hostile_files("elf");
+  ASSERT_GT(files.size(), 40U);
+  for (const auto& path : files) {
+    SCOPED_TRACE(path);
+    const auto file = ElfFile::open(path);
+    if (!file) {
+      EXPECT_EQ(file.error().code, ExitCode::data);
+      continue;
+    }
+    EXPECT_LE(file->build_id().size(), 128U);
+    const std::string bytes = test::bytes_of_file(path);
+    for (const auto source : {SymbolSource::all, SymbolSource::exported}) {
+      const auto names = elf_symbols(*file, source);
+      if (!names) {
+        EXPECT_EQ(names.error().code, ExitCode::data);
+        EXPECT_THAT(names.error().message, HasSubstr("cannot read the symbols of "));
+        continue;
+      }
+      for (const uint64_t address : {uint64_t{0}, uint64_t{0x100100}, uint64_t{0x10010f},
+                                     uint64_t{1} << 63, UINT64_MAX - 1, UINT64_MAX})
+        if (const auto found = names->at(address)) {
+          EXPECT_NE(found->name, "");
+          EXPECT_THAT(bytes, HasSubstr(std::string(found->name)));
+          EXPECT_LE(found->offset, address);
+        }
+    }
+  }
+}
+
+TEST(ElfSymbols, ReadsTheFileThatHostileOnesAreMadeFrom) {
+  for (const char* name : {"plain", "huge_entries", "entries_of_no_size"}) {
+    const auto file = ElfFile::open(test::hostile_files("elf").front().parent_path() / name);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(file->build_id(), test::kShapesId);
+    EXPECT_EQ(file->address_of(0x105), 0x100105U);
+    const auto names = elf_symbols(*file, SymbolSource::all);
+    ASSERT_TRUE(names) << names.error().message;
+    EXPECT_EQ(symbol_at(*names, 0x105), "main+5") << name;
+    EXPECT_EQ(symbol_at(*names, 0x110), "") << name;
+  }
+}
+
 TEST(ElfSymbols, SurvivesDamageAnywhere) {
   std::mt19937 random(1);
   const OwnFiles files;

@@ -7,13 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
 
 #include "base/clock.h"
+#include "base/files/lines.h"
 #include "base/files/proc_stat.h"
 #include "base/files/read_file.h"
+#include "unit/support/shapes.h"
 #include "unit/support/trace_directory.h"
 
 namespace ktraced {
@@ -95,6 +98,44 @@ TEST_F(PerfMap, ReadsWhatIsNoText) {
   EXPECT_EQ(lines_of(bytes + "\n1000 10 a\n", {0x1000}), "1000 10 a\n");
   EXPECT_EQ(lines_of(std::string("1000 10 a\0b\xff\n", 13), {0x1000}),
             std::string("1000 10 a\0b\xff\n", 13));
+}
+
+// Each line that is kept is a line of the file, cut at most, and names one of the addresses.
+TEST_F(PerfMap, SurvivesHostileFiles) {
+  const std::vector<uint64_t> addresses = {0, 0x1000, 0x100f, 0x1018, 0x2000, UINT64_MAX - 1};
+  const auto files = test::hostile_files("maps");
+  ASSERT_GT(files.size(), 15U);
+  for (const fs::path& file : files) {
+    SCOPED_TRACE(file);
+    const std::string bytes = test::bytes_of_file(file);
+    size_t lines = 0;
+    for_each_line(lines_of(bytes, addresses), [&](std::string_view text) {
+      ++lines;
+      const auto line = perf_map_line(text);
+      ASSERT_TRUE(line) << text;
+      EXPECT_LE(line->name.size(), PerfMapLimits::kName);
+      EXPECT_NE(bytes.find(line->name), std::string::npos) << text;
+      EXPECT_TRUE(std::ranges::any_of(addresses, [&](uint64_t address) {
+        return address >= line->address && address - line->address < line->size;
+      })) << text;
+    });
+    EXPECT_LE(lines, addresses.size());
+  }
+}
+
+TEST_F(PerfMap, TakesFromHostileFilesWhatIsCertain) {
+  const auto lines_in = [&](const char* name, const std::vector<uint64_t>& addresses) {
+    return lines_of(test::bytes_of_file(test::hostile_files("maps").front().parent_path() / name),
+                    addresses);
+  };
+  EXPECT_EQ(lines_in("no_size", {0x1000}), "1000 10 b\n");
+  EXPECT_EQ(lines_in("line_too_long", {0x1000, 0x2000}), "2000 10 b\n");
+  EXPECT_EQ(lines_in("one_in_another", {0x1010, 0x1018, 0x1fff, 0x2000}),
+            "1000 1000 outer\n1010 10 inner\n2000 10 other\n1018 1 innermost\n");
+  EXPECT_EQ(lines_in("all_addresses", {0, 0x1000, UINT64_MAX - 1}),
+            "0 ffffffffffffffff all\n1000 10 a\n");
+  EXPECT_EQ(lines_in("the_same_a_hundred_times", {0x1008}), "1000 10 tier99\n");
+  EXPECT_EQ(lines_in("numbers_of_other_forms", {0x1000, 0x1008}), "");
 }
 
 // A hundred megabytes without a newline, and all of them zeros, which take no room on the disk.
