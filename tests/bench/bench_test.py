@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE))
 from growing import curves, machines, section, traces  # noqa: E402
 from harness import host, results, svg  # noqa: E402
 from hits import cases, rounds, table as hits_table  # noqa: E402
+import sample_shares  # noqa: E402
 import skipped_table  # noqa: E402
 from programs import aims, changes, parts, perf_data, runner, table, tracings  # noqa: E402
 
@@ -33,6 +34,43 @@ def counted(work, when, missed, caught, left, recorded):
     none = dict.fromkeys(event, 0)
     status = {"events": {"sys_enter": event, "sys_exit": none}, "catchers": {"sys_enter": {"caught": caught, "left": left}}}
     return f"counted {work} true {when} {json.dumps(status)}"
+
+
+class SampleShares(unittest.TestCase):
+    SCRIPT = "\n\n".join(["\t401000 spin\n\t401100 work\n"] * 60 + ["\tffffffff81000010 clear\n\t401200 call\n\t401100 work\n"] * 40)
+
+    @staticmethod
+    def ours(spins, reads, clear="clear_alias"):
+        """A sample's user stack 1 or 2, and kernel stack 9, of process 7."""
+        frames = [(1, 7, 0, "401000", "spin"), (1, 7, 1, "401100", "work"), (2, 7, 1, "401100", "work"), (2, 7, 0, "401200", "call"),
+                  (9, None, 0, "ffffffff81000010", clear)]
+        samples = [(None, 1, spins), (9, 2, reads)]
+        names = ("stack", "pid", "depth", "address", "symbol")
+        return sample_shares.our_samples(
+            [{"kernel_stack": kernel, "user_stack": user, "pid": 7, "count": count} for kernel, user, count in samples],
+            [dict(zip(names, frame)) for frame in frames],
+            sample_shares.canonical_names(["ffffffff81000000 T clear", "ffffffff81000000 t clear_alias", "0 d data"]))
+
+    def faults(self, ours, least=100):
+        return sample_shares.faults(ours, sample_shares.perfs_samples(self.SCRIPT, str), least)
+
+    def test_are_of_the_innermost_function_and_of_all(self):
+        perfs = sample_shares.perfs_samples(self.SCRIPT, str)
+        self.assertEqual(perfs.shares(), {"spin": (60, 60), "work": (0, 100), "clear": (40, 40), "call": (0, 40)})
+        self.assertEqual(self.ours(60, 40).shares(), perfs.shares())
+        self.assertIn("spin                                        60.0 %    60.0 %    60.0 %    60.0 %",
+                      sample_shares.table(self.ours(60, 40), perfs))
+
+    def test_agree_within_three_points(self):
+        self.assertEqual(self.faults(self.ours(60, 40)), [])
+        self.assertEqual(self.faults(self.ours(62, 38)), [])
+        self.assertIn("spin is innermost in 65.0 % of ktraced's samples and in 60.0 % of perf's", self.faults(self.ours(65, 35)))
+
+    def test_need_samples_and_the_names_that_perf_has(self):
+        self.assertEqual(self.faults(self.ours(600, 400), 1000), ["perf has only 100 samples instead of 1000"])
+        unnamed = self.faults(self.ours(60, 40, None))
+        self.assertIn("perf has clear in 40 samples, and ktraced in none", unnamed)
+        self.assertIn("perf calls 0xffffffff81000010 clear, and ktraced has no name for it", unnamed)
 
 
 class SkippedHits(unittest.TestCase):
