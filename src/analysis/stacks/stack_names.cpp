@@ -157,6 +157,13 @@ void StackEnds::add(const StackPlace& at, uint64_t ts, uint64_t events, StackNam
   }
 }
 
+StackEnds& StackEnds::operator+=(const StackEnds& other) {
+  kernel += other.kernel;
+  user += other.user;
+  none += other.none;
+  return *this;
+}
+
 StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names) {
   StackEnds ends;
   for (const StackRow& row : rows)

@@ -67,6 +67,7 @@ struct StackEnds {
 
   // Counts events that have these stacks, the first of them at `ts`.
   void add(const StackPlace& at, uint64_t ts, uint64_t events, StackNames& names);
+  StackEnds& operator+=(const StackEnds& other);
 };
 [[nodiscard]] StackEnds ends_of(const std::vector<StackRow>& rows, StackNames& names);
 // The stacks of the wakers that are known.

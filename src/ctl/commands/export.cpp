@@ -11,9 +11,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <ranges>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/stacks/trace_stacks.h"
@@ -197,13 +194,6 @@ Result<> export_all(History& history, Exporter& exporter, OutputTarget& target) 
   return target.finish();
 }
 
-void print_stack_ends(const Exporter& exporter) {
-  if (exporter.stack_ends() == nullptr) return;
-  const std::string text = stack_ends_text(stack_ends_json(*exporter.stack_ends()));
-  for (const auto line : text | std::views::split('\n'))
-    if (!line.empty()) print_stderr("ktracectl: {}\n", std::string_view(line.begin(), line.end()));
-}
-
 // On the disk that gets the file.
 std::filesystem::path spool_directory(const std::string& output) {
   if (output == "-") return temporary_directory();
@@ -263,7 +253,7 @@ Result<> run_export(const ExportCommand& command, const Options& /*options*/) {
         "ktracectl: the traces have no samples; --event takes the stacks of other events\n");
   print_stderr("ktracectl: {} events exported, {} lost, {} bytes, in {:.3f} s\n",
                exporter->total().records, exporter->total().lost, target->bytes(), seconds.count());
-  print_stack_ends(*exporter);
+  if (const StackEnds* ends = exporter->stack_ends()) print_stack_ends(*ends);
   print_frame_caveats(files);
   print_states(*history, StatesOf::all);
   return history->verdict();

@@ -20,6 +20,7 @@
 #include "ctl/printing/event_counter.h"
 #include "ctl/printing/event_printer.h"
 #include "ctl/printing/output_format.h"
+#include "ctl/reports/stack_reports.h"
 #include "ctl/terminal/json_text.h"
 #include "ctl/terminal/output.h"
 #include "ctl/terminal/screen.h"
@@ -183,6 +184,10 @@ Result<> run_show(const ShowCommand& command, const Options& options) {
   auto shown =
       command.count_only ? print_counts(*history) : print_events(command, *views, *history);
   if (!shown) return shown;
+  StackEnds ends;
+  for (const auto& view : *views)
+    if (view->stacks) ends += view->stacks->ends();
+  print_stack_ends(ends);
   print_frame_caveats(files);
   if (!command.count_only) print_nothing_to_show(command, *views, *history);
   print_states(*history, StatesOf::all);

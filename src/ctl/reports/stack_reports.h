@@ -56,6 +56,8 @@ struct EndsOf {
   const char* events = "events";
 };
 [[nodiscard]] std::string stack_ends_text(const nlohmann::json& ends, const EndsOf& of = {});
+// Prints them on standard error, line by line: for forms in which they have no place.
+void print_stack_ends(const StackEnds& ends);
 // Its tables "tree" and "functions".
 [[nodiscard]] std::vector<ReportTable> tree_tables(const TreeUnit& unit);
 // Both as text, and how complete the stacks are.

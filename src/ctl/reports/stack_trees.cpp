@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "analysis/stacks/stack_tree.h"
+#include "base/files/lines.h"
+#include "base/print_stderr.h"
 #include "ctl/reports/actor_json.h"
 #include "ctl/reports/stack_reports.h"
 
@@ -247,6 +249,11 @@ json stack_ends_json(const StackEnds& ends) {
 std::string stack_ends_text(const json& ends, const EndsOf& of) {
   return ends_text(member(ends, "user"), "user", of) +
          ends_text(member(ends, "kernel"), "kernel", of);
+}
+
+void print_stack_ends(const StackEnds& ends) {
+  for_each_line(stack_ends_text(stack_ends_json(ends)),
+                [](std::string_view line) { print_stderr("ktracectl: {}\n", line); });
 }
 
 std::vector<ReportTable> tree_tables(const TreeUnit& unit) {

@@ -31,9 +31,15 @@ void append_code(const FrameCode& code, const FrameText& text, TextBuffer& out) 
 
 }  // namespace
 
+StackPlace EventStacks::place_in(RecordView record, const NameTable& tasks) {
+  const StackPlace at = place_of(actor_of(record, tasks), record.stacks());
+  ends_.add(at, record.ts(), 1, names_);
+  return at;
+}
+
 void EventStacks::append_lines(RecordView record, const NameTable& tasks, TextBuffer& out) {
   if (!record.has_stacks()) return;
-  const StackPlace at = place_of(actor_of(record, tasks), record.stacks());
+  const StackPlace at = place_in(record, tasks);
   append_lines("<stack trace>\n", names_.kernel_frames(at, record.ts()), out);
   append_lines("<user stack trace>\n", names_.user_frames(at, record.ts()), out);
 }
@@ -57,7 +63,7 @@ void EventStacks::append_lines(std::string_view heading,
 
 void EventStacks::append_members(RecordView record, const NameTable& tasks, TextBuffer& out) {
   if (!record.has_stacks()) return;
-  const StackPlace at = place_of(actor_of(record, tasks), record.stacks());
+  const StackPlace at = place_in(record, tasks);
   append_member(",\"kernel_frames\":[", names_.kernel_frames(at, record.ts()), out);
   append_member(",\"user_frames\":[", names_.user_frames(at, record.ts()), out);
 }

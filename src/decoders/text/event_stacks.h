@@ -26,6 +26,8 @@ class EventStacks {
   // "build_id", "source", "line" and "inlined", as far as they are known. What says why a stack
   // ends has no address.
   void append_members(RecordView record, const NameTable& tasks, TextBuffer& out);
+  // How the stacks that were written end.
+  [[nodiscard]] const StackEnds& ends() const { return ends_; }
 
  private:
   void append_lines(std::string_view heading, const std::vector<StackNames::Frame>& frames,
@@ -33,7 +35,11 @@ class EventStacks {
   void append_member(std::string_view key, const std::vector<StackNames::Frame>& frames,
                      TextBuffer& out);
 
+  // Those of an event, counted in ends().
+  [[nodiscard]] StackPlace place_in(RecordView record, const NameTable& tasks);
+
   StackNames names_;
+  StackEnds ends_;
 };
 
 }  // namespace ktraced

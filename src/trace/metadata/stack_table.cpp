@@ -100,6 +100,13 @@ void StackCounts::add(const Stack* stack, StackEnd end, uint64_t events) {
   if (stack->ambiguous) ambiguous += events;
 }
 
+StackCounts& StackCounts::operator+=(const StackCounts& other) {
+  for (const auto& [end, events] : other.by_end) by_end[end] += events;
+  lacking += other.lacking;
+  ambiguous += other.ambiguous;
+  return *this;
+}
+
 uint64_t StackCounts::total() const {
   uint64_t sum = lacking;
   for (const auto& [end, events] : by_end) sum += events;

@@ -90,6 +90,7 @@ struct StackCounts {
 
   // Adds events with one stack, which is null if its frames are not known, and how it ends.
   void add(const Stack* stack, StackEnd end, uint64_t events = 1);
+  StackCounts& operator+=(const StackCounts& other);
   // Events with a stack.
   [[nodiscard]] uint64_t total() const;
   // Those of them with all frames.

@@ -398,6 +398,23 @@ TEST_F(Show, PrintsTheFunctionsBelowAnEvent) {
                               "=> [0x401000]\n"
                               "=> [0x402000]\n"
                               "=> [ended early: no frame pointer]\n"));
+  EXPECT_THAT(err_, HasSubstr("ktracectl: user stacks of 1 event: 0.0 % complete, "));
+}
+
+TEST_F(Show, SaysHowCompleteTheStacksAreThatItHasShown) {
+  const std::string path = directory_.path() / "stacks";
+  write_trace(path, stacked_trace());
+  ShowCommand command = of({path});
+  command.selection.events = {"cpu_sample"};
+  run(command);
+  EXPECT_EQ(err_.find("stacks of"), std::string::npos);
+  command.stacks = true;
+  for (const auto format : {OutputFormat::ftrace, OutputFormat::json}) {
+    command.format = format;
+    run(command);
+    EXPECT_THAT(err_, HasSubstr("ktracectl: user stacks of 3 events: 0.0 % complete, 0.0 % deeper "
+                                "than recorded, 100.0 % ended early\n"));
+  }
 }
 
 // A call that never returns can be the end of its function.
