@@ -122,6 +122,7 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
       config.bpffs);
   root.check([&](const ConfigNode& node) {
     check_paths(node, config);
+    check_stacks(node, groups, config);
     add_samples(node, groups, config);
   });
 }

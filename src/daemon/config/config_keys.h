@@ -17,6 +17,8 @@ void describe_config(ConfigSection& root, const EventGroups& groups, Config& con
 // Replaces `config`.
 void describe_events(ConfigSection& events, const EventGroups& groups, EventsConfig& config);
 void describe_stacks(ConfigSection& stacks, StacksConfig& config);
+// Reports events with stacks that are not recorded. `config` has been read from `root`.
+void check_stacks(const ConfigNode& root, const EventGroups& groups, const Config& config);
 void describe_sampling(ConfigSection& sampling, SamplingConfig& config);
 void describe_exact(ConfigSection& exact, ExactConfig& config);
 void describe_probes(ConfigSection& root, Config& config);

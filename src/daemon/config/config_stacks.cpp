@@ -83,4 +83,24 @@ void describe_stacks(ConfigSection& stacks, StacksConfig& config) {
                every, [&](const ConfigNode& node) { read_every(node, config.every); });
 }
 
+void check_stacks(const ConfigNode& root, const EventGroups& groups, const Config& config) {
+  const auto stacks = root.member("stacks");
+  const auto events =
+      stacks && stacks->value().is_object() ? stacks->member("events") : std::nullopt;
+  if (!events || !events->value().is_array()) return;
+  const std::vector<ConfigNode> elements = events->list(SIZE_MAX);
+  for (const ConfigNode& element : elements) {
+    if (!element.value().is_string()) continue;
+    const auto& name = element.value().get_ref<const std::string&>();
+    const auto group = std::ranges::find_if(groups, [&](const auto& each) {
+      return std::ranges::find(each.second, name) != each.second.end();
+    });
+    const bool can_have =
+        std::ranges::find(config.stacks.events, name) != config.stacks.events.end();
+    const bool recorded = std::ranges::find(config.events.names, name) != config.events.names.end();
+    if (can_have && !recorded && group != groups.end())
+      element.problem("'{}' is not recorded: select it in events.{}", name, group->first);
+  }
+}
+
 }  // namespace ktraced

@@ -175,7 +175,10 @@ Result<> check_stacks(const TracerParts& tracer, const StreamRequest& request) {
     if (const auto reason = StackPrograms::why_not(name))
       return fail(ExitCode::usage, "stacks: {}", *reason);
     if (!events.contains(name))
-      return fail(ExitCode::usage, "stacks: the session has no event '{}': select it too", name);
+      return fail(
+          ExitCode::usage,
+          "stacks: the session has no event '{}': select it too, in \"events\" or with --event",
+          name);
   }
   return {};
 }

@@ -444,6 +444,36 @@ TEST(Stacks, AreRefusedInOneSentence) {
               HasSubstr("'task_rename' is no event that can have stacks"));
   EXPECT_THAT(refusal({{"stacks", {"kmalloc"}}}),
               HasSubstr("the session has no event 'kmalloc': select it too"));
+  EXPECT_THAT(refusal({{"events", {"irq:softirq_entry"}}, {"stacks", {"irq:softirq_entry"}}}),
+              HasSubstr("'irq:softirq_entry' can have no stacks, as a tracepoint or a probe"));
+  EXPECT_THAT(refusal({{"events", {"kmalloc"}}, {"stacks", {"kmaloc"}}}),
+              HasSubstr("did you mean 'kmalloc'?"));
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U) << "a session was made";
+  EXPECT_FALSE(daemon.call("status")["events"]["kmalloc"]["enabled"].get<bool>());
+}
+
+TEST(Stacks, OfAnEventThatTheRecorderLacksAreRefusedToARecording) {
+  Daemon daemon(stack_config(json::object()));
+  const fs::path recording = daemon.directory() / "recording";
+  const Finished refused =
+      daemon.ctl({"record", "-o", recording, "--stacks", "kmalloc", "--", "true"});
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("the session has no event 'kmalloc': select it too, in "
+                                     "\"events\" or with --event"));
+  EXPECT_FALSE(fs::exists(recording));
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U);
+}
+
+// The daemon goes on as before.
+TEST(Stacks, OfAnEventThatIsNotRecordedEndAReload) {
+  Daemon daemon(stack_config({{"events", {"sched_switch"}}}));
+  daemon.write_config(stack_config({{"events", {"sched_switch", "kfree"}}, {"depth", 8}}));
+  EXPECT_THAT(daemon.call_error("reload")["message"].get<std::string>(),
+              HasSubstr("stacks.events[1]: 'kfree' is not recorded: select it in events.kmem"));
+  EXPECT_EQ(daemon.call("status")["stacks"]["depth"], 64);
+  std::set<uint64_t> returns;
+  sleep_below(1, returns);
+  EXPECT_GT(StackedSwitches(snapshot_of(daemon, "as-before")).with, 0U);
 }
 
 }  // namespace

@@ -82,14 +82,29 @@ TEST_F(ConfigTest, ReadsWhichEventsHaveStacks) {
   EXPECT_EQ(good("{}").stacks, StacksConfig{});
   EXPECT_TRUE(good("{}").stacks.events.empty());
   const auto stacks = good(R"({"stacks":{"events":["kmalloc","sched_switch","kmalloc"],)"
-                           R"("kernel":false,"user":true,"depth":120,"every":{"kmalloc":64}}})")
+                           R"("kernel":false,"user":true,"depth":120,"every":{"kmalloc":64}},)"
+                           R"("events":{"sched":true,"kmem":["kmalloc"]}})")
                           .stacks;
   EXPECT_EQ(stacks, (StacksConfig{.events = {"kmalloc", "sched_switch"},
                                   .kernel = false,
                                   .user = true,
                                   .depth = 120,
                                   .every = {{"kmalloc", 64}}}));
+  EXPECT_THAT(bad(R"({"stacks":{"depth":0}})"), HasSubstr("must be from 1 to 120, not 0"));
   EXPECT_THAT(bad(R"({"stacks":{"depth":1000}})"), HasSubstr("must be from 1 to 120, not 1000"));
+  EXPECT_THAT(bad(R"({"stacks":{"events":["irq:softirq_entry"]}})"),
+              HasSubstr("'irq:softirq_entry' can have no stacks, as a tracepoint or a probe"));
+}
+
+// Every event may have a number in "every": it holds for sessions too.
+TEST_F(ConfigTest, EventsWithStacksAreRecorded) {
+  EXPECT_EQ(good(R"({"stacks":{"events":["sched_switch"],"every":{"kmalloc":8}}})").stacks.events,
+            std::vector<std::string>{"sched_switch"});
+  EXPECT_EQ(bad(R"({"stacks":{"events":["sched_switch","kfree"]}})"),
+            "test.json:1: stacks.events[1]: 'kfree' is not recorded: select it in events.kmem");
+  EXPECT_EQ(bad(R"({"stacks":{"events":["sys_enter"]},"events":{"syscalls":["sys_exit"]}})"),
+            "test.json:1: stacks.events[0]: 'sys_enter' is not recorded: select it in "
+            "events.syscalls");
 }
 
 // The section alone is enough, and takes nothing from what is recorded without it.
