@@ -73,6 +73,23 @@ std::expected<Fd, NotOpened> open_regular_at(int directory, const std::string& n
   return file;
 }
 
+// O_PATH finds a file without opening it. The link in /proc leads to this file, whatever has its
+// name now.
+std::expected<Fd, NotOpened> open_expected_at(
+    int directory, const std::string& name,
+    const std::function<bool(const struct stat& status)>& is_expected, int flags) {
+  const Fd found(::openat(directory, name.c_str(), O_PATH | O_CLOEXEC | flags));
+  struct stat status{};
+  if (!found || ::fstat(found.get(), &status) != 0)
+    return std::unexpected(NotOpened{.error = errno});
+  if (!S_ISREG(status.st_mode) || !is_expected(status))
+    return std::unexpected(NotOpened{.mode = status.st_mode});
+  Fd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return std::unexpected(NotOpened{.error = errno});
+  return file;
+}
+
 std::string_view kind_of_file(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISLNK(mode)) return "a symbolic link";

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,13 @@ struct NotOpened {
 // for a FIFO. `flags` may be O_NOFOLLOW.
 [[nodiscard]] std::expected<Fd, NotOpened> open_regular_at(int directory, const std::string& name,
                                                            int flags = 0);
+
+// A regular file in a place where any user can put what he likes, and can replace it at any time:
+// it is opened for reading only after `is_expected` has accepted its status. Nothing else is
+// opened, not even for a moment. `flags` as in open_regular_at(). Needs /proc.
+[[nodiscard]] std::expected<Fd, NotOpened> open_expected_at(
+    int directory, const std::string& name,
+    const std::function<bool(const struct stat& status)>& is_expected, int flags = 0);
 
 // A regular file or a file of the kernel, open for reading. Fails as read_file().
 [[nodiscard]] Result<Fd> open_file(const std::filesystem::path& path);

@@ -32,19 +32,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Overlays and btrfs report another device than the kernel has.
-bool is_same(int fd, const MappedFile& file) {
+bool is_same(const struct stat& status, const MappedFile& file) {
   constexpr uint64_t kSecond = 1'000'000'000;
-  struct stat status{};
-  return ::fstat(fd, &status) == 0 && status.st_ino == file.inode &&
-         static_cast<uint64_t>(status.st_ctim.tv_sec) * kSecond +
-                 static_cast<uint64_t>(status.st_ctim.tv_nsec) ==
-             file.changed_ns;
+  return status.st_ino == file.inode && static_cast<uint64_t>(status.st_ctim.tv_sec) * kSecond +
+                                                static_cast<uint64_t>(status.st_ctim.tv_nsec) ==
+                                            file.changed_ns;
 }
 
-// Nothing: the file is not at this path.
+// Nothing: the file is not at this path. Another one there is not opened: that may have effects on
+// a device, and a file system of a user may let it wait.
 std::optional<std::string> build_id_at(const std::string& path, const MappedFile& file) {
-  auto opened = open_regular_at(AT_FDCWD, path);
-  if (!opened || !is_same(opened->get(), file)) return std::nullopt;
+  auto opened = open_expected_at(AT_FDCWD, path,
+                                 [&](const struct stat& status) { return is_same(status, file); });
+  if (!opened) return std::nullopt;
   auto elf = ElfFile::read(std::move(*opened), path);
   return elf && is_build_id(elf->build_id()) ? elf->build_id() : std::string();
 }

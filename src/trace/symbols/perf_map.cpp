@@ -160,12 +160,15 @@ Result<std::string> perf_map_lines(const Fd& file, const std::vector<uint64_t>& 
 }
 
 Fd open_perf_map(int directory, const std::string& name, uid_t owner, uint64_t since) {
-  auto file = open_regular_at(directory, name, O_NOFOLLOW);
-  struct stat status{};
-  if (!file || ::fstat(file->get(), &status) != 0 || status.st_uid != owner) return {};
-  const auto changed = static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecond +
-                       static_cast<uint64_t>(status.st_mtim.tv_nsec);
-  return changed < since ? Fd() : std::move(*file);
+  auto file = open_expected_at(
+      directory, name,
+      [&](const struct stat& status) {
+        const auto changed = static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecond +
+                             static_cast<uint64_t>(status.st_mtim.tv_nsec);
+        return status.st_uid == owner && changed >= since;
+      },
+      O_NOFOLLOW);
+  return file ? std::move(*file) : Fd();
 }
 
 Result<std::string> read_perf_map(const ProcessId& process, uid_t user,

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 
@@ -84,6 +86,43 @@ TEST_F(ReadFile, RefusesNonRegularFilesWithoutWaiting) {
     EXPECT_EQ(text.error().code, ExitCode::io);
     EXPECT_THAT(text.error().message, HasSubstr("it is " + expected));
   }
+}
+
+// The file is replaced between the look at it and its opening.
+TEST_F(ReadFile, OpensTheFileThatWasExpectedAndNotItsSuccessor) {
+  const fs::path path = file("expected");
+  const auto opened = open_expected_at(AT_FDCWD, path, [&](const struct stat& status) {
+    EXPECT_EQ(status.st_size, 8);
+    fs::rename(path, directory_ / "elsewhere");
+    return ::mkfifo(path.c_str(), 0600) == 0;
+  });
+  ASSERT_TRUE(opened);
+  char text[16] = {};
+  EXPECT_EQ(::read(opened->get(), text, sizeof(text)), 8);
+  EXPECT_STREQ(text, "expected");
+}
+
+// inotify(7) reports each opening; old kernels also that of a path alone (O_PATH).
+TEST_F(ReadFile, DoesNotOpenWhatIsNotExpected) {
+  const fs::path path = file("other"), fifo = directory_ / "fifo", link = directory_ / "link";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink(path, link);
+  const Fd openings(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(openings.get(), directory_.c_str(), IN_OPEN), 0);
+  const auto opened = [&] {
+    char events[4096];
+    return ::read(openings.get(), events, sizeof(events)) > 0;
+  };
+  Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const bool reports_paths = opened();
+  const auto expected = [](bool is) { return [is](const struct stat&) { return is; }; };
+  EXPECT_FALSE(open_expected_at(AT_FDCWD, path, expected(false)));
+  EXPECT_FALSE(open_expected_at(AT_FDCWD, link, expected(true), O_NOFOLLOW));
+  EXPECT_FALSE(open_expected_at(AT_FDCWD, fifo, expected(true)));
+  EXPECT_EQ(open_expected_at(AT_FDCWD, directory_ / "none", expected(true)).error().error, ENOENT);
+  EXPECT_EQ(opened(), reports_paths);
+  EXPECT_TRUE(open_expected_at(AT_FDCWD, link, expected(true)));
+  EXPECT_TRUE(opened());
 }
 
 // The comm file of a thread that ends between open() and read(): reading fails.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,6 +71,30 @@ TEST(ReadBuildId, IsEmptyForOtherFiles) {
   EXPECT_EQ(read_build_id({.path = "/"}, 0), "");
   EXPECT_EQ(read_build_id({.path = directory.path() / "missing"}, 0), "");
   EXPECT_EQ(read_build_id({}, 0), "");
+}
+
+// inotify(7) reports each opening; old kernels also that of a path alone (O_PATH).
+TEST(ReadBuildId, DoesNotOpenWhatIsInTheFilesPlace) {
+  const test::TempDirectory directory;
+  const fs::path path = directory.path() / "program", fifo = directory.path() / "fifo";
+  fs::copy_file(this_program(), path);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  MappedFile file = recorded(path), at_fifo = recorded(fifo);
+  const Fd openings(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(openings.get(), directory.path().c_str(), IN_OPEN), 0);
+  const auto opened = [&] {
+    char events[4096];
+    return ::read(openings.get(), events, sizeof(events)) > 0;
+  };
+  Fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const bool reports_paths = opened();
+  EXPECT_EQ(read_build_id(at_fifo, 0), "");
+  file.changed_ns -= 1;
+  EXPECT_EQ(read_build_id(file, static_cast<uint32_t>(::getpid())), "");
+  EXPECT_EQ(opened(), reports_paths);
+  file.changed_ns += 1;
+  EXPECT_EQ(read_build_id(file, 0), id_of_this_program());
+  EXPECT_TRUE(opened());
 }
 
 // That takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
