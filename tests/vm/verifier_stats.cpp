@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Prints the work of the running kernel's verifier for each built-in program, and for the programs
-// of a few probes, one line each:
+// Prints the work of the running kernel's verifier for each built-in program, for the programs of a
+// few probes, and for those that record events with stacks (stacked_…), one line each:
 //
 //   PROGRAM INSTRUCTIONS STATES
 //
@@ -98,6 +98,21 @@ Result<> report_probe(const BpfObject& object, const Sample& sample) {
   return {};
 }
 
+// Each by itself, as the daemon loads it when a session asks for the stacks of its event.
+Result<> report_stacked(const BpfObject& object, const std::string& name) {
+  auto opened = open_beside(stack_object_bytes(), object);
+  if (!opened) return propagate(opened);
+  bpf_program* program = bpf_object__find_program_by_name(opened->get(), name.c_str());
+  bpf_map* map = bpf_object__find_map_by_name(opened->get(), "stack_cpus");
+  if (program == nullptr || map == nullptr || !set_type_beside(program, object) ||
+      bpf_program__set_autoload(program, true) != 0 || bpf_map__set_max_entries(map, 1) != 0)
+    return {};
+  Log log;
+  ask_for_statistics(program, log);
+  if (bpf_object__load(opened->get()) == 0) print(name, log);
+  return {};
+}
+
 Result<> run() {
   auto schema = schema_from_object(bpf_object_bytes());
   if (!schema) return propagate(schema);
@@ -110,6 +125,10 @@ Result<> run() {
   if (!object) return propagate(object);
   for (const Sample& sample : kSamples)
     if (auto done = report_probe(*object, sample); !done) return done;
+  auto stacked = programs_in(stack_object_bytes());
+  if (!stacked) return propagate(stacked);
+  for (const std::string& name : *stacked)
+    if (auto done = report_stacked(*object, name); !done) return done;
   return {};
 }
 
