@@ -48,6 +48,7 @@ struct TracerParts {
   const Availability& availability;
   const Filters& filters;
   const Catchers& catchers;
+  const StackHooks& stacks;
   Reconciler& reconciler;
   ProgramAttacher& attacher;
   EventSelection& events;

@@ -236,9 +236,14 @@ void add_subscriber(const MethodTargets& t, const SessionControl::Open& session,
   if (!added) spdlog::warn("pid {} cannot read the stream: {}", peer.pid, added.error().message);
 }
 
-// The events that a client has named must be attached. Those of a pattern need not.
+// The events that a client has named must be attached, and their stacks. Those of a pattern need
+// not.
 Result<> check_attached(const TracerParts& tracer, const StreamRequest& request,
                         const Session& session) {
+  for (const std::string& event : session.own_stacks.value_or(EventSet()))
+    if (const auto refused = tracer.stacks.refused().find(event);
+        refused != tracer.stacks.refused().end())
+      return fail(ExitCode::unavailable, "{} has no stacks: {}", event, refused->second);
   if (!session.own_events) return {};
   for (const std::string& name : request.events)
     if (const std::string* failure = tracer.availability.failure(name))

@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr uid_t kReader = 65534;
 constexpr gid_t kReaders = 65534;  // nogroup
@@ -374,6 +375,24 @@ TEST(ReaderAccess, ShowsNoStacksToReadersOfTheirOwnProcesses) {
   EXPECT_EQ(reader.count(EVENT_sys_enter, report["pid"].get<pid_t>()), 0U);
   EXPECT_EQ(addresses_near(report, reader.events()), 0U);
   EXPECT_THAT(user_stacks(reader.events()), IsEmpty());
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(ReaderAccess, LetsReadersSelectNeitherSamplesNorStacks) {
+  Daemon daemon(reader_config());
+  const auto refusal = [&](const json& request) {
+    const json answer = ask(daemon, "stream.subscribe", request);
+    EXPECT_EQ(answer["error"]["data"]["exit_code"], 77) << answer;
+    return answer["error"]["message"].get<std::string>();
+  };
+  EXPECT_THAT(refusal({{"events", {"sched_switch"}}, {"stacks", {"sched_switch"}}}),
+              StartsWith("stacks are for administrators: "));
+  for (const char* name : {"cpu_sample", "sampling"})
+    EXPECT_THAT(refusal({{"events", {name}}}),
+                StartsWith(fmt::format("'{}' has stacks of all users' processes: only "
+                                       "administrators may select it; ",
+                                       name)));
+  EXPECT_EQ(daemon.call("session.list")["sessions"].size(), 1U) << "a session was made";
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 

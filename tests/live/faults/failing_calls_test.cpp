@@ -310,6 +310,62 @@ TEST(FailingPrograms, ThatFollowProcessesEndAStartWhoseFilterNeedsThem) {
   }
 }
 
+TEST(FailingPrograms, ForStacksAreReportedAndTheirEventIsRecordedWithout) {
+  TempDir directory;
+  const fs::path log = directory.path() / "calls", recording = directory.path() / "recording";
+  json config = config_of_faults();
+  config["stacks"] = {{"events", {"sched_switch"}}};
+  const Start start = observed_start(log, config);
+  const auto call = std::ranges::find_if(start.calls, [](const ProgramCall& each) {
+    return each.program.starts_with("stacked_sched_s");
+  });
+  ASSERT_NE(call, start.calls.end());
+  Daemon daemon(config, with_fault("bpf", fault_of(*call, "EPERM"), log));
+  const std::string reason =
+      "the kernel refuses the program for stacks of sched_switch: Operation not permitted";
+  EXPECT_TRUE(daemon.logged("sched_switch is recorded without stacks: " + reason));
+  EXPECT_THAT(
+      added(unavailable_helpers_in(daemon.call("status")), unavailable_helpers_in(start.status)),
+      ElementsAre(Pair("sched_switch with stacks", HasSubstr(reason))));
+  const Finished refused = daemon.ctl({"record", "-o", recording, "--event", "sched_switch",
+                                       "--stacks", "sched_switch", "--", "true"});
+  EXPECT_EQ(refused.exit_code, 69);
+  EXPECT_THAT(refused.err, HasSubstr("sched_switch has no stacks: " + reason));
+  EXPECT_FALSE(fs::exists(recording));
+  EXPECT_GT(daemon.call("snapshot.take")["records"].get<uint64_t>(), 0U);
+  EXPECT_GT(daemon.event_status("sched_switch")["recorded"].get<uint64_t>(), 0U);
+  EXPECT_EQ(daemon.stop().exit_code, 0);
+}
+
+TEST(FailingCalls, OfPerfEventsLeaveADaemonWithoutSamples) {
+  const std::string reason =
+      "no permission to take samples: perf_event_open(2) needs the capability CAP_PERFMON, or 0 or "
+      "less in kernel.perf_event_paranoid";
+  for (const std::string error : {"EACCES", "EPERM"}) {
+    SCOPED_TRACE(error);
+    TempDir directory;
+    const fs::path log = directory.path() / "calls", recording = directory.path() / "recording";
+    json config = config_of_faults();
+    config["sampling"] = {{"period", "10ms"}};
+    Daemon daemon(config, with_fault("perf_event_open", "error=" + error, log));
+    EXPECT_TRUE(daemon.logged(reason));
+    EXPECT_TRUE(eventually([&] { return lines_with(log, "(INJECTED)") != 0; }));
+    const json status = daemon.call("status");
+    EXPECT_EQ(status["events"]["cpu_sample"]["available"], false);
+    EXPECT_EQ(status["events"]["cpu_sample"]["reason"], reason);
+    EXPECT_EQ(status["events"]["sched_switch"]["attached"], true);
+    EXPECT_EQ(status["sampling"]["enabled"], false);
+    const Finished refused =
+        daemon.ctl({"record", "-o", recording, "--event", "cpu_sample", "--", "true"});
+    EXPECT_EQ(refused.exit_code, 69);
+    EXPECT_EQ(std::ranges::count(refused.err, '\n'), 1) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(reason));
+    EXPECT_FALSE(fs::exists(recording));
+    EXPECT_GT(daemon.call("snapshot.take")["records"].get<uint64_t>(), 0U);
+    EXPECT_EQ(daemon.stop().exit_code, 0);
+  }
+}
+
 // They fail from when it serves: strace attaches to it then.
 TEST(FailingCalls, OfBpfWhileItServesRefuseASessionAndKeepTheHistory) {
   TempDir directory;
