@@ -15,9 +15,12 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/client/daemon.h"
@@ -276,6 +279,41 @@ TEST(CpuSample, SaysHowManyPeriodsHavePassed) {
   EXPECT_FALSE(sampling["cpus"].empty());
   EXPECT_GE(sampling["samples"].get<uint64_t>(), compared);
   EXPECT_THAT(daemon.ctl_ok({"status"}), HasSubstr("sampling: each 1ms on "));
+}
+
+// Samples have the clock of all events: each is of the thread that the last switch of its CPU has
+// brought. The kernel takes none between the event of a switch and the switch.
+TEST(CpuSample, IsInTheOrderOfTheOtherEvents) {
+  Daemon daemon(sampling_config({{"events", {{"sched", {"sched_switch"}}}}}));
+  {
+    std::jthread other([](const std::stop_token& end) {
+      while (!end.stop_requested()) {
+        spend_some(300'000);
+        ::usleep(500);
+      }
+    });
+    spend(400'000'000);
+  }
+  const fs::path trace = snapshot_of(daemon, "ordered");
+  std::istringstream lines(daemon.ctl_ok({"show", trace, "--format", "json"}));
+  std::map<uint64_t, uint64_t> running;  // CPU → thread
+  uint64_t before = 0, compared = 0, wrong = 0;
+  std::set<uint64_t> threads;
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    const auto ts = event["ts"].get<uint64_t>(), cpu = event["cpu"].get<uint64_t>();
+    EXPECT_GE(ts, std::exchange(before, ts));
+    if (event["event"] == "sched_switch") {
+      running[cpu] = event["args"]["next_pid"].get<uint64_t>();
+    } else if (event["event"] == "cpu_sample" && running.contains(cpu)) {
+      ++compared;
+      wrong += event["tid"] == running[cpu] ? 0 : 1;
+      threads.insert(running[cpu]);
+    }
+  }
+  EXPECT_GT(compared, 100U);
+  EXPECT_EQ(wrong, 0U) << "of " << compared;
+  EXPECT_GE(threads.size(), 2U);
 }
 
 TEST(CpuSample, GoesOnWithoutADaemonAndWithTheNext) {
