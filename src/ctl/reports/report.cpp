@@ -21,6 +21,7 @@
 #include "analysis/coverage/trace_config.h"
 #include "analysis/reports/fan_out.h"
 #include "analysis/stacks/call_stacks.h"
+#include "analysis/stacks/stack_account.h"
 #include "analysis/stacks/trace_stacks.h"
 #include "base/print_stderr.h"
 #include "base/text/c_text.h"
@@ -136,9 +137,15 @@ Result<json> off_cpu(const ReportMaking& making) {
 
 Result<json> summary(const ReportMaking& making) {
   SummaryAnalysis analysis;
-  return read_and_make(making, analysis, [&] {
+  StackAccount account;
+  FanOut both({&account, &analysis});
+  return read_and_make(making, both, [&] {
     making.facts = making.input.facts({});
-    return summary_report(analysis, making.command, making.facts);
+    json report = summary_report(analysis, making.command, making.facts);
+    TraceStacks outside;
+    if (account.lacks_any()) making.input.read_stacks(outside);
+    add_stack_account(report, account, outside.table());
+    return report;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "ctl/input/report_text.h"
 #include "ctl/reports/actor_json.h"
@@ -105,6 +106,34 @@ std::string events_table(const json& report, const Colours& colours) {
   return table_text(summary_tables()[0].columns, rows, report, colours) + "\n";
 }
 
+std::string ended_early(const json& row, const json& /*report*/) {
+  return grouped(number_at(row, "broken") + number_at(row, "unreadable"));
+}
+
+json stacks_row(std::string_view kind, const StackAccount::OfKind& stacks) {
+  json row = {{"kind", kind}, {"events", stacks.events.total() + stacks.others}};
+  for (const StackEnd end :
+       {StackEnd::start, StackEnd::depth, StackEnd::broken, StackEnd::unreadable}) {
+    const auto found = stacks.events.by_end.find(end);
+    row[std::string(name_of(end))] = found == stacks.events.by_end.end() ? 0 : found->second;
+  }
+  row.update({{"lacking", stacks.events.lacking},
+              {"others", stacks.others},
+              {"different", stacks.different},
+              {"written", stacks.written},
+              {"repeated", stacks.written - stacks.different}});
+  return row;
+}
+
+// What the table of stacks does not distinguish.
+std::string other_stacks(const json& report) {
+  uint64_t others = 0;
+  for (const json& row : list_at(report, "stacks")) others += number_at(row, "others");
+  if (others == 0) return "";
+  return counted_text(others, "events have stacks that are not followed: there are too many") +
+         "\n\n";
+}
+
 std::string next_reports(const json& report) {
   std::string out;
   for (const json& next : list_at(report, "next"))
@@ -128,7 +157,12 @@ const std::vector<ReportTable>& summary_tables() {
       {"processes",
        make_columns(actor_columns(), count("events", "EVENTS"),
                     number("", "SHARE", share_of_events)),
-       /*even_if_empty=*/true}};
+       /*even_if_empty=*/true},
+      {"stacks", make_columns(text("kind", "STACKS"), count("events", "EVENTS"),
+                              count("start", "COMPLETE"), count("depth", "DEEPER"),
+                              number("", "ENDED EARLY", ended_early), "broken", "unreadable",
+                              loss("lacking", "LACKING"), "others", count("different", "DIFFERENT"),
+                              count("written", "WRITTEN"), count("repeated", "REPEATED"))}};
   return kTables;
 }
 
@@ -158,10 +192,21 @@ json summary_report(const SummaryAnalysis& analysis, const ReportCommand& comman
   return report;
 }
 
+void add_stack_account(json& report, const StackAccount& account, const StackTable& elsewhere) {
+  json rows = json::array();
+  for (const auto& [name, kind] :
+       {std::pair("user", StackKind::user), std::pair("kernel", StackKind::kernel)})
+    if (const auto stacks = account.of(kind, elsewhere);
+        stacks.events.total() + stacks.others + stacks.written != 0)
+      rows.push_back(stacks_row(name, stacks));
+  report["stacks"] = std::move(rows);
+}
+
 std::string summary_report_text(const json& report, const Colours& colours) {
   const auto& tables = summary_tables();
   return events_table(report, colours) + section_text(tables[1], report, colours) +
-         section_text(tables[2], report, colours) + next_reports(report) + caveats_text(report);
+         section_text(tables[2], report, colours) + section_text(tables[3], report, colours) +
+         other_stacks(report) + next_reports(report) + caveats_text(report);
 }
 
 }  // namespace ktraced

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/reports/summary_analysis.h"
+#include "analysis/stacks/stack_account.h"
 #include "ctl/input/options.h"
 #include "ctl/input/report_input.h"
 #include "ctl/input/report_text.h"
@@ -21,6 +22,9 @@ namespace ktraced {
 // The report as JSON, see docs/reports.md.
 [[nodiscard]] nlohmann::json summary_report(const SummaryAnalysis& analysis,
                                             const ReportCommand& command, const ReportFacts& facts);
+// Adds to it what the traces have of stacks; `elsewhere`: see StackAccount::of().
+void add_stack_account(nlohmann::json& report, const StackAccount& account,
+                       const StackTable& elsewhere);
 // The report as text. `report`: its JSON.
 [[nodiscard]] std::string summary_report_text(const nlohmann::json& report, const Colours& colours);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unit/ctl/reports/report_fixture.h"
+#include "unit/support/stacked_trace.h"
 
 namespace ktraced::test {
 namespace {
@@ -60,6 +61,48 @@ TEST_F(SummaryReportTest, CountsEvents) {
   EXPECT_THAT(out, HasSubstr("2.000 s, from 1.000000 to 3.000000 after boot"));
   EXPECT_THAT(out, HasSubstr("  8  eight         2  50.0 %\n"));
   EXPECT_THAT(out, HasSubstr("see 'ktracectl report kmem'"));
+}
+
+TEST_F(SummaryReportTest, SaysHowManyStacksThereAreAndHowTheyEnd) {
+  TraceSpec stacked = stacked_trace();
+  stacked.packets.push_back(
+      {.cpu = 1,
+       .records = {with_stacks(sample_of(kSecond + 900 * kMillisecond, 813, SAMPLE_KERNEL),
+                               {.kernel = 0, .user = 0x8000000000000999})}});
+  const std::string path = write(stacked);
+  const json rows = report(ReportCommand::Kind::summary, {path})["stacks"];
+  ASSERT_EQ(rows.size(), 2U);
+  uint64_t written = 0, lacking = 0;
+  for (const json& row : rows) {
+    EXPECT_EQ(row["written"].get<uint64_t>(),
+              row["different"].get<uint64_t>() + row["repeated"].get<uint64_t>());
+    EXPECT_EQ(row["events"].get<uint64_t>(),
+              row["start"].get<uint64_t>() + row["depth"].get<uint64_t>() +
+                  row["broken"].get<uint64_t>() + row["unreadable"].get<uint64_t>() +
+                  row["lacking"].get<uint64_t>());
+    written += row["written"].get<uint64_t>();
+    lacking += row["lacking"].get<uint64_t>();
+  }
+  EXPECT_EQ(rows[0]["kind"], "user");
+  EXPECT_GE(rows[0]["broken"].get<uint64_t>(), 1U);
+  EXPECT_EQ(lacking, 1U);
+  uint64_t records = 0;
+  for (const PacketSpec& packet : stacked.packets)
+    for (const Bytes& record : packet.records)
+      records += RecordView(record.data()).id() == RECORD_STACK ? 1 : 0;
+  EXPECT_EQ(written, records);
+  EXPECT_THAT(text(ReportCommand::Kind::summary, path),
+              HasSubstr("STACKS  EVENTS  COMPLETE  DEEPER  ENDED EARLY  LACKING  DIFFERENT  "
+                        "WRITTEN  REPEATED\nuser "));
+  EXPECT_EQ(report(ReportCommand::Kind::summary, {counted()})["stacks"], json::array());
+}
+
+// A stack may have been written before the window.
+TEST_F(SummaryReportTest, FindsStacksOutsideTheWindow) {
+  ReportCommand last = command(ReportCommand::Kind::summary, {write(stacked_trace())});
+  last.times.last_s = 0.845;
+  run(last, true);
+  for (const json& row : json::parse(out_)["stacks"]) EXPECT_EQ(row["lacking"], 0) << row;
 }
 
 TEST_F(SummaryReportTest, SortsTextAndCsv) {
