@@ -47,13 +47,15 @@ StackAccount::OfKind StackAccount::of(StackKind kind, const StackTable& elsewher
   OfKind sum{.others = kind == StackKind::kernel ? other_kernel_ : other_user_};
   for (const auto& [number, stack] : stacks_) {
     if (stack.kind != kind) continue;
-    if (stack.written == 0) {
-      sum.events.add(elsewhere.find(number), stack.events);
+    const auto* const other = stack.written != 0 ? nullptr : elsewhere.find(number);
+    if (stack.written == 0 && other == nullptr) {
+      sum.events.lacking += stack.events;
       continue;
     }
-    ++sum.different;
+    sum.different += stack.written != 0 ? 1 : 0;
     sum.written += stack.written;
-    if (stack.events != 0) sum.events.by_end[stack.end] += stack.events;
+    if (stack.events != 0)
+      sum.events.by_end[other != nullptr ? other->end : stack.end] += stack.events;
   }
   return sum;
 }

@@ -20,7 +20,7 @@ class StackAccount : public Analysis {
 
   // Stacks of one kind.
   struct OfKind {
-    StackCounts events;      // selected ones that have such a stack
+    StackCounts events;      // selected ones that have such a stack, by what its record says
     uint64_t others = 0;     // events with a stack that did not fit any more; not in `events`
     uint64_t different = 0;  // stacks with frames in the trace
     uint64_t written = 0;    // copies of these

@@ -159,7 +159,7 @@ const std::vector<ReportTable>& summary_tables() {
                     number("", "SHARE", share_of_events)),
        /*even_if_empty=*/true},
       {"stacks", make_columns(text("kind", "STACKS"), count("events", "EVENTS"),
-                              count("start", "COMPLETE"), count("depth", "DEEPER"),
+                              count("start", "TO START"), count("depth", "DEEPER"),
                               number("", "ENDED EARLY", ended_early), "broken", "unreadable",
                               loss("lacking", "LACKING"), "others", count("different", "DIFFERENT"),
                               count("written", "WRITTEN"), count("repeated", "REPEATED"))}};

@@ -92,7 +92,7 @@ TEST_F(SummaryReportTest, SaysHowManyStacksThereAreAndHowTheyEnd) {
       records += RecordView(record.data()).id() == RECORD_STACK ? 1 : 0;
   EXPECT_EQ(written, records);
   EXPECT_THAT(text(ReportCommand::Kind::summary, path),
-              HasSubstr("STACKS  EVENTS  COMPLETE  DEEPER  ENDED EARLY  LACKING  DIFFERENT  "
+              HasSubstr("STACKS  EVENTS  TO START  DEEPER  ENDED EARLY  LACKING  DIFFERENT  "
                         "WRITTEN  REPEATED\nuser "));
   EXPECT_EQ(report(ReportCommand::Kind::summary, {counted()})["stacks"], json::array());
 }
