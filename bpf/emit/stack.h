@@ -137,8 +137,10 @@ __noinline u32 user_frames(union stack_buffer *buffer, u64 at, u32 depth, u32 co
 
 enum {
 	PF_KTHREAD = 0x00200000,
-	USER_MODE = 3,      /* lowest bits of the code segment */
-	USER32_CODE = 0x23, /* code segment of 32-bit code */
+	/* Of the lowest byte of the code segment; Xen's segments of guests differ above. */
+	USER_MODE = 3,
+	SEGMENT_OF_PROCESS = 4, /* it has made the segment: modify_ldt() */
+	USER32_CODE = 0x23,     /* 32-bit code */
 };
 
 /* Is the thread in execve()? For the second half of it, the memory is that of the new program, but the
@@ -159,7 +161,8 @@ static __always_inline u32 layout_of(struct task_struct *current)
 static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct task_struct *current, u32 depth)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(current);
-	u64 ip = READ(regs, ip), frame = READ(regs, bp), cs = READ(regs, cs);
+	u64 ip = READ(regs, ip), frame = READ(regs, bp);
+	u8 cs = READ(regs, cs);
 	u32 result;
 
 	/* A kernel thread and one that is ending have no memory of a process, or only for a while; threads of
@@ -168,8 +171,9 @@ static __always_inline u64 take_user_stack(union stack_buffer *buffer, struct ta
 	    is_in_execve(current))
 		return 0;
 	buffer->stack.frames[0] = ip;
-	if (frame &&
-	    frame < READ(regs, sp)) /* no frame is below the stack pointer: the register has anything */
+	/* No frame is below the stack pointer: the register has anything. The addresses of code in a segment
+	 * of the process begin there, and the size of its words is not known. */
+	if ((frame && frame < READ(regs, sp)) || cs & SEGMENT_OF_PROCESS)
 		result = 1 << STACK_LENGTH_SHIFT | STACK_BROKEN;
 	else
 		result = user_frames(buffer, frame, depth, cs == USER32_CODE);

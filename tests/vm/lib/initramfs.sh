@@ -4,7 +4,7 @@
 # shellcheck shell=bash
 
 # The files of the build, and the other programs that tests run.
-built_programs=(ktraced ktracectl truth stack_truth stack_library.so live_tests verifier_stats)
+built_programs=(ktraced ktracectl truth stack_truth stack_library.so compat_truth live_tests verifier_stats)
 test_programs=(setpriv unshare prlimit strace curl babeltrace2 python3)
 python_modules=json,socket
 
