@@ -33,7 +33,8 @@ class BankLog {
   // The bank became inactive at `ts`, and no program writes to it any more.
   void end(uint32_t bank, uint64_t ts);
 
-  // The name of the trace that the bank is being saved to, less than 256 bytes; kept until begin().
+  // The name of the trace that the bank is being saved to, less than 256 bytes; empty: it is not.
+  // Kept until begin().
   void set_name(uint32_t bank, const std::string& name);
   [[nodiscard]] std::string name(uint32_t bank) const { return banks_[bank].name; }
 

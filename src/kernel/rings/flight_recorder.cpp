@@ -49,15 +49,16 @@ void FlightRecorder::write_to(uint32_t bank) {
   std::atomic_ref(control_.flight_slots).store(bank * possible_cpus_);
 }
 
-// A bank that is neither active nor empty was frozen; the latest of them when the active bank
-// became active.
+// A bank that is not active, and has records or the name of a trace, was frozen; the latest of them
+// when the active bank became active. One without records was being saved, too, if it has a name:
+// its trace says that nothing happened.
 void FlightRecorder::find_frozen() {
   for (uint32_t number = 0; number < sizes_.flight_banks; ++number) {
     Bank& bank = banks_[number];
     const bool empty = std::ranges::all_of(
         bank.rings, [](const auto& entry) { return entry.second.written_bytes() == 0; });
     if (bank.use == Use::written) continue;
-    if (empty) {
+    if (empty && log_.name(number).empty()) {
       for (auto& [cpu, ring] : bank.rings) ring.clear();
       continue;
     }
@@ -160,6 +161,7 @@ std::vector<FlightRecorder::Frozen> FlightRecorder::unfinished() const {
 }
 
 void FlightRecorder::release(uint32_t bank) {
+  log_.set_name(bank, {});
   for (auto& [cpu, ring] : banks_[bank].rings) {
     ring.add_overwritten(overwritten_before_, true);
     ring.clear();

@@ -62,6 +62,7 @@ class FlightRecorder {
   // the recorder is off or no bank is spare.
   Result<Frozen> swap();
   // Banks that an earlier daemon froze but did not save, oldest first; their history is intact.
+  // They have records, or were being saved.
   [[nodiscard]] std::vector<Frozen> unfinished() const;
   // Stores the trace that a frozen bank is being saved to, for a daemon that finds it unfinished.
   void set_name(uint32_t bank, const std::string& name) { log_.set_name(bank, name); }

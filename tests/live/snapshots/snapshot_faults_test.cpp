@@ -206,5 +206,29 @@ TEST(SnapshotFault, IsWrittenByTheNextDaemonWhenInterruptedByAKill) {
   EXPECT_EQ(daemon.stop().exit_code, 0);
 }
 
+// Nothing was recorded while it could be, which is something to know.
+TEST(SnapshotFault, IsWrittenByTheNextDaemonAlsoWithoutRecords) {
+  WaitingTruth truth({"numbered", "1000"});
+  Daemon daemon(flight_config_for({truth.pid()}));
+  daemon.call("snapshot.take", {{"name", "before"}});
+  interrupt_snapshot(daemon, "empty");
+  const fs::path snapshots = daemon.directory() / "snapshots";
+  ASSERT_TRUE(fs::exists(snapshots / "empty.partial"));
+  for (int starts = 0; starts < 2; ++starts) {
+    daemon.start();
+    EXPECT_TRUE(eventually([&] {
+      return daemon.call("snapshot.list")["snapshots"].size() == 2 &&
+             daemon.call("status")["flight"]["frozen"] == 0;
+    })) << daemon.log();
+    daemon.end(SIGKILL);
+  }
+  EXPECT_FALSE(fs::exists(snapshots / "empty.partial"));
+  daemon.start();
+  const json recovered = daemon.call("snapshot.list")["snapshots"].at(1);
+  EXPECT_TRUE(recovered["name"].get<std::string>().starts_with("recovered-")) << recovered;
+  EXPECT_TRUE(complete_but_for_missed(recovered)) << recovered;
+  EXPECT_EQ(numbers_in(recovered["path"].get<std::string>(), truth.pid()).size(), 0U);
+}
+
 }  // namespace
 }  // namespace ktraced::live
