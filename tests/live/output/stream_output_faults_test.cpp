@@ -2,7 +2,11 @@
 // The daemon's own recording of the stream under faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <set>
 
 #include "harness/client/stream.h"
 #include "harness/client/stream_output.h"
@@ -90,6 +94,16 @@ TEST(StreamOutputFault, BeginsWhenTheDirectoryBecomesWritable) {
   expect_all_calls(disk.path() / "d", truth.pid());
 }
 
+// Do all threads wait for something to do?
+bool is_idle(pid_t process) {
+  const std::set<long> waits = {SYS_epoll_wait, SYS_epoll_pwait, SYS_futex, SYS_poll, SYS_ppoll};
+  return std::ranges::all_of(
+      fs::directory_iterator(fmt::format("/proc/{}/task", process)), [&](const auto& task) {
+        long number = -1;  // of the system call; none, while it runs
+        return std::ifstream(task.path() / "syscall") >> number && waits.contains(number);
+      });
+}
+
 // Its rings would not fit into the control group.
 class StreamOutputWithoutMemory : public testing::Test {
  protected:
@@ -103,6 +117,8 @@ class StreamOutputWithoutMemory : public testing::Test {
     config["stream"]["total_mb"] = 1 << 20;
     config["stream"]["buffer_kb"] = 131072;
     daemon.write_config(config);
+    // The kernel ends processes of the group of which a thread needs memory while a ring takes it.
+    ASSERT_TRUE(eventually([&] { return is_idle(daemon.pid()); }));
     const json error = daemon.call_error("reload");
     EXPECT_THAT(error["message"].get<std::string>(), HasSubstr(message));
     EXPECT_EQ(daemon.call("filter.show").dump().contains(std::to_string(truth.pid())),
