@@ -4,8 +4,11 @@
 #include <gelf.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <vector>
+
+#include "decoders/symbols/start_calls.h"
 
 namespace ktraced {
 namespace {
@@ -107,6 +110,26 @@ std::vector<ElfSymbol> functions_in(const ElfFile& file, SymbolSource source, El
   return functions;
 }
 
+// What a libc is known by, among the exported functions.
+StartExports start_exports(const std::vector<ElfSymbol>& functions, std::string_view names) {
+  using namespace std::string_view_literals;
+  StartExports exports;
+  for (const ElfSymbol& function : functions) {
+    const std::string_view name = names.substr(function.name);
+    if (name.starts_with("exit\0"sv)) exports.exit = function.address;
+    exports.is_glibc |= name.starts_with("gnu_get_libc_version\0"sv);
+    exports.has_threads |= name.starts_with("pthread_create\0"sv);
+  }
+  return exports;
+}
+
+// Before the symbols, which hide them.
+bool add_start_calls(const ElfFile& file, const StartExports& exports, AddressNames& found) {
+  return std::ranges::all_of(start_calls(file, exports), [&](const StartCall& call) {
+    return found.add(call.address, 1, call.caller);
+  });
+}
+
 // What the next symbol or the end of the section leaves to a symbol.
 uint64_t size_before(const ElfSymbol& symbol, uint64_t next) {
   const uint64_t end = std::min(symbol.section_end, next);
@@ -151,6 +174,9 @@ Result<AddressNames> elf_symbols(const ElfFile& file, SymbolSource source) {
   const auto names = texts_in(file, header.sh_link);
   if (!names) return std::unexpected(names.error());
   auto functions = functions_in(file, source, table, header.sh_size / one, *names);
+  if (source == SymbolSource::exported &&
+      !add_start_calls(file, start_exports(functions, *names), found))
+    return too_large(file);
   if (!add_all(functions, *names, found)) return too_large(file);
   found.finish();
   return found;

@@ -17,7 +17,9 @@ namespace ktraced {
 // A function at a frame. Names and paths are foreign text: make them printable() to show them.
 struct FrameName {
   std::string function;  // as the source has it; empty: it has no name
-  uint64_t offset = 0;   // in bytes, from the beginning of the function; of an inlined one 0
+  // In bytes, from the beginning of the function; 0 of an inlined one, and where only a call in the
+  // function is known (start_calls()).
+  uint64_t offset = 0;
   bool inlined = false;
   std::string file;   // with lines: as the compiler was given it; empty: not known
   uint32_t line = 0;  // 0: not known

@@ -15,6 +15,7 @@ TEXT, SYMTAB, STRTAB, NOTE, SHSTRTAB = range(1, 6)  # indices of sections
 E_FIELDS = {"shoff": 6, "phoff": 5, "phnum": 10, "shentsize": 11, "shnum": 12, "shstrndx": 13}
 SH_FIELDS = {"name": 0, "type": 1, "flags": 2, "addr": 3, "offset": 4, "size": 5, "link": 6, "info": 7, "align": 8, "entsize": 9}
 FAR, ALL = 1 << 40, (1 << 64) - 1
+EXIT = 0x100400
 
 
 def note(namesz=4, descsz=8, name=b"GNU\0", desc=bytes.fromhex("0123456789abcdef")):
@@ -25,11 +26,11 @@ def symbol(name=1, info=0x12, section=TEXT, value=0x100100, size=16):
     return struct.pack(SYM, name, info, 0, section, value, size)
 
 
-def elf(header=None, sections=None, segment=None, symbols=(symbol(),), strings=b"\0main\0", build_id=note()):
+def elf(header=None, sections=None, segment=None, symbols=(symbol(),), strings=b"\0main\0", build_id=note(), code=bytes(16)):
     """A library whose code is at 0x100 and linked at 0x100100, with the function main. The arguments replace fields of the
     header, of sections by index, and of the segment, and contents of sections."""
     names = b"\0.text\0.symtab\0.strtab\0.note.gnu.build-id\0.shstrtab\0"
-    contents = [bytes(16), bytes(24) + b"".join(symbols), strings, build_id, names]
+    contents = [code, bytes(24) + b"".join(symbols), strings, build_id, names]
     starts, body = [], bytearray(0x100)
     for content in contents:
         body += bytes(-len(body) % 16)
@@ -51,6 +52,39 @@ def elf(header=None, sections=None, segment=None, symbols=(symbol(),), strings=b
     load = {"offset": 0, "vaddr": 0x100000, "filesz": len(body), "memsz": len(body), **(segment or {})}
     body[64:120] = struct.pack(PHDR, 1, 5, load["offset"], load["vaddr"], 0, load["filesz"], load["memsz"], 4096)
     return bytes(body) + b"".join(struct.pack(SHDR, *row) for row in table)
+
+
+def libc(code, sections=None):
+    """A stripped glibc whose exported functions are all behind its code, at EXIT."""
+    strings = b"\0exit\0pthread_create\0gnu_get_libc_version\0"
+    symbols = [symbol(name=strings.index(name), value=EXIT) for name in strings.split(b"\0")[1:-1]]
+    return elf(sections={(SYMTAB, "type"): 11, **(sections or {})}, symbols=symbols, strings=strings, code=code)
+
+
+def libcs():
+    main = b"\xff\xd0\x89\xc7\xe8" + struct.pack("<i", EXIT - 0x100109)
+    thread = b"\xff\xd0\x64\x48\x89\x04\x25\x28\x06\0\0"
+    jump = b"\xff\xd0\xe9"
+    return {
+        "libc": libc(main + thread + jump + struct.pack("<i", 2 - len(jump) - 4 - len(thread))),
+        "libc_full_of_mains": libc(b"".join(main[:5] + struct.pack("<i", EXIT - 0x100109 - at * 9) for at in range(20))),
+        "libc_full_of_threads": libc(thread * 20),
+        "libc_main_cut": libc(main[:6]),
+        "libc_thread_cut": libc(thread[:8]),
+        "libc_jump_cut": libc(jump + b"\0\0"),
+        "libc_jump_far_behind": libc(jump + struct.pack("<i", (1 << 31) - 1)),
+        "libc_jump_far_before": libc(thread + jump + struct.pack("<i", -1 << 31)),
+        "libc_jump_to_itself": libc(b"\xff\xd0\xeb\xfe"),
+        "libc_jump_to_the_end": libc(b"\xff\xd0\xeb\x00"),
+        "libc_of_one_byte": libc(b"\x64"),
+        "libc_of_no_code": libc(b""),
+        "libc_code_beyond": libc(main, {(TEXT, "offset"): FAR}),
+        "libc_code_of_everything": libc(main, {(TEXT, "size"): ALL}),
+        "libc_code_up_to_behind_the_end": libc(main, {(TEXT, "size"): 8 << 20}),
+        "libc_code_without_bytes": libc(main, {(TEXT, "type"): 8}),
+        "libc_code_compressed": libc(main, {(TEXT, "flags"): 0x806}),
+        "libc_code_around_the_end_of_numbers": libc(main + thread, {(TEXT, "addr"): ALL - 7}),
+    }
 
 
 def elfs():
@@ -104,6 +138,7 @@ def elfs():
         "mangled_without_end": elf(strings=b"\0_Z" + b"N1a" * 2000 + b"\0"),
         "mangled_in_itself": elf(strings=b"\0_ZN" + b"1aIS_" * 500 + b"E\0"),
         "name_for_a_terminal": elf(strings=b"\0\x1b[2Jmain\xff\xc0\x80\0"),
+        **libcs(),
     }
 
 
