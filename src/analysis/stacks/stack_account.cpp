@@ -35,8 +35,7 @@ void StackAccount::on_stack(const RecordOrigin& /*from*/, RecordView record) {
   uint64_t number = 0;
   std::memcpy(&number, record.bytes().data() + offsetof(rec_stack, number), sizeof(number));
   Stack* const stack = find(number, written->kind);
-  if (stack == nullptr) return;
-  if (stack->written++ == 0) stack->end = written->end;
+  if (stack != nullptr) ++stack->written;
 }
 
 bool StackAccount::lacks_any() const {
@@ -44,18 +43,14 @@ bool StackAccount::lacks_any() const {
 }
 
 StackAccount::OfKind StackAccount::of(StackKind kind, const StackTable& elsewhere) const {
-  OfKind sum{.others = kind == StackKind::kernel ? other_kernel_ : other_user_};
+  const uint64_t others = kind == StackKind::kernel ? other_kernel_ : other_user_;
+  OfKind sum{.events = others, .others = others};
   for (const auto& [number, stack] : stacks_) {
     if (stack.kind != kind) continue;
-    const auto* const other = stack.written != 0 ? nullptr : elsewhere.find(number);
-    if (stack.written == 0 && other == nullptr) {
-      sum.events.lacking += stack.events;
-      continue;
-    }
+    sum.events += stack.events;
     sum.different += stack.written != 0 ? 1 : 0;
     sum.written += stack.written;
-    if (stack.events != 0)
-      sum.events.by_end[other != nullptr ? other->end : stack.end] += stack.events;
+    if (stack.written == 0 && elsewhere.find(number) == nullptr) sum.lacking += stack.events;
   }
   return sum;
 }

@@ -20,8 +20,9 @@ class StackAccount : public Analysis {
 
   // Stacks of one kind.
   struct OfKind {
-    StackCounts events;      // selected ones that have such a stack, by what its record says
-    uint64_t others = 0;     // events with a stack that did not fit any more; not in `events`
+    uint64_t events = 0;     // selected ones that have such a stack
+    uint64_t lacking = 0;    // those of them whose stack has no frames in the trace
+    uint64_t others = 0;     // those of them with a stack that did not fit any more
     uint64_t different = 0;  // stacks with frames in the trace
     uint64_t written = 0;    // copies of these
   };
@@ -44,7 +45,6 @@ class StackAccount : public Analysis {
     uint64_t events = 0;
     uint64_t written = 0;
     StackKind kind = StackKind::kernel;
-    StackEnd end = StackEnd::start;  // once it was written
   };
   Stack* find(uint64_t number, StackKind kind);
   void count_event(uint64_t number, StackKind kind);

@@ -106,23 +106,14 @@ std::string events_table(const json& report, const Colours& colours) {
   return table_text(summary_tables()[0].columns, rows, report, colours) + "\n";
 }
 
-std::string ended_early(const json& row, const json& /*report*/) {
-  return grouped(number_at(row, "broken") + number_at(row, "unreadable"));
-}
-
 json stacks_row(std::string_view kind, const StackAccount::OfKind& stacks) {
-  json row = {{"kind", kind}, {"events", stacks.events.total() + stacks.others}};
-  for (const StackEnd end :
-       {StackEnd::start, StackEnd::depth, StackEnd::broken, StackEnd::unreadable}) {
-    const auto found = stacks.events.by_end.find(end);
-    row[std::string(name_of(end))] = found == stacks.events.by_end.end() ? 0 : found->second;
-  }
-  row.update({{"lacking", stacks.events.lacking},
-              {"others", stacks.others},
-              {"different", stacks.different},
-              {"written", stacks.written},
-              {"repeated", stacks.written - stacks.different}});
-  return row;
+  return {{"kind", kind},
+          {"events", stacks.events},
+          {"lacking", stacks.lacking},
+          {"others", stacks.others},
+          {"different", stacks.different},
+          {"written", stacks.written},
+          {"repeated", stacks.written - stacks.different}};
 }
 
 // What the table of stacks does not distinguish.
@@ -159,8 +150,6 @@ const std::vector<ReportTable>& summary_tables() {
                     number("", "SHARE", share_of_events)),
        /*even_if_empty=*/true},
       {"stacks", make_columns(text("kind", "STACKS"), count("events", "EVENTS"),
-                              count("start", "TO START"), count("depth", "DEEPER"),
-                              number("", "ENDED EARLY", ended_early), "broken", "unreadable",
                               loss("lacking", "LACKING"), "others", count("different", "DIFFERENT"),
                               count("written", "WRITTEN"), count("repeated", "REPEATED"))}};
   return kTables;
@@ -196,8 +185,7 @@ void add_stack_account(json& report, const StackAccount& account, const StackTab
   json rows = json::array();
   for (const auto& [name, kind] :
        {std::pair("user", StackKind::user), std::pair("kernel", StackKind::kernel)})
-    if (const auto stacks = account.of(kind, elsewhere);
-        stacks.events.total() + stacks.others + stacks.written != 0)
+    if (const auto stacks = account.of(kind, elsewhere); stacks.events + stacks.written != 0)
       rows.push_back(stacks_row(name, stacks));
   report["stacks"] = std::move(rows);
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/stacks/stack_account.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "unit/support/decoder_fixture.h"
 
 namespace ktraced::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 class StackAccountTest : public DecoderTest {
  protected:
@@ -46,12 +41,12 @@ TEST_F(StackAccountTest, CountsEventsAndCopiesOfEachKind) {
   event({.kernel = 0, .user = kCut});
   EXPECT_FALSE(account_.lacks_any());
   const auto kernel = account_.of(StackKind::kernel, none_);
-  EXPECT_THAT(kernel.events.by_end, ElementsAre(Pair(StackEnd::start, 2)));
+  EXPECT_EQ(kernel.events, 2U);
   EXPECT_EQ(kernel.different, 1U);
   EXPECT_EQ(kernel.written, 1U);
   const auto user = account_.of(StackKind::user, none_);
-  EXPECT_THAT(user.events.by_end, ElementsAre(Pair(StackEnd::start, 1), Pair(StackEnd::broken, 1)));
-  EXPECT_EQ(user.events.lacking, 0U);
+  EXPECT_EQ(user.events, 2U);
+  EXPECT_EQ(user.lacking, 0U);
   EXPECT_EQ(user.different, 2U);
   EXPECT_EQ(user.written, 3U);
 }
@@ -61,13 +56,13 @@ TEST_F(StackAccountTest, CountsWhatIsLackingAndFindsItElsewhere) {
   event({.kernel = 0, .user = kCut});
   event({.kernel = 0, .user = kWhole});
   EXPECT_TRUE(account_.lacks_any());
-  EXPECT_EQ(account_.of(StackKind::user, none_).events.lacking, 3U);
+  EXPECT_EQ(account_.of(StackKind::user, none_).lacking, 3U);
   StackTable elsewhere;
   const Bytes record = stack(kCut, STACK_USER, STACK_DEPTH);
   elsewhere.add(RecordView(record.data()));
   const auto user = account_.of(StackKind::user, elsewhere);
-  EXPECT_EQ(user.events.lacking, 1U);
-  EXPECT_THAT(user.events.by_end, ElementsAre(Pair(StackEnd::depth, 2)));
+  EXPECT_EQ(user.events, 3U);
+  EXPECT_EQ(user.lacking, 1U);
   EXPECT_EQ(user.written, 0U) << "of the records alone";
 }
 
@@ -76,10 +71,11 @@ TEST_F(StackAccountTest, CountsEventsOfStacksThatDoNotFit) {
   event({.kernel = 1000, .user = 1});
   const auto user = account_.of(StackKind::user, none_),
              kernel = account_.of(StackKind::kernel, none_);
-  EXPECT_EQ(user.events.total(), 4U);
+  EXPECT_EQ(user.events, 6U);
   EXPECT_EQ(user.others, 2U);
   EXPECT_EQ(kernel.others, 1U);
-  EXPECT_THAT(kernel.events.by_end, IsEmpty());
+  EXPECT_EQ(kernel.events, 1U);
+  EXPECT_EQ(kernel.lacking, 0U);
 }
 
 }  // namespace

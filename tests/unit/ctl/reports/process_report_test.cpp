@@ -168,7 +168,8 @@ TEST_F(ProcessReportTest, PrintsOtherTablesOnRequest) {
   command.table = "people";
   run(command, false);
   ASSERT_FALSE(result_);
-  EXPECT_EQ(result_.error().message, "unknown table 'people'; there are events, cpus, processes");
+  EXPECT_EQ(result_.error().message,
+            "unknown table 'people'; there are events, cpus, processes, stacks");
   command.table = "";
   run(command, true);
   ASSERT_FALSE(result_);
