@@ -62,9 +62,8 @@ static __always_inline u32 mode_of(const struct task_struct *current, bool in_us
 	return current->flags & PF_KTHREAD ? SAMPLE_KERNEL_THREAD : SAMPLE_KERNEL;
 }
 
-/* Records a sample in the buffers for the sessions of the hit. */
-static __noinline int store_sample(struct perf_context *ctx, struct stack_buffers *buffers,
-				   const struct stacked_hit *hit, u32 context)
+/* Records the sample that is in the buffers. */
+static __noinline int store_sample(struct perf_context *ctx, struct stack_buffers *buffers)
 {
 	struct rec_cpu_sample *r = (struct rec_cpu_sample *)&buffers->of[BUFFER_EVENT];
 	struct stack_choice choice = {};
@@ -74,13 +73,13 @@ static __noinline int store_sample(struct perf_context *ctx, struct stack_buffer
 		choice.kernel = control.stacks.kernel_depth;
 	if (control.sampling.user)
 		choice.user = control.stacks.depth;
-	numbers = take_stacks(ctx, buffers, hit, context, choice);
-	return store_stacked(buffers, hit, EVENT_cpu_sample, sizeof(*r), context, numbers);
+	numbers = take_stacks(ctx, buffers, choice);
+	return store_stacked(buffers, EVENT_cpu_sample, sizeof(*r), numbers);
 }
 
 /* Without free buffers, a sample has no stacks: programs of tracepoints have all of them. */
 static __always_inline int record_sample(struct perf_context *ctx, const struct rec_cpu_sample *r,
-					 const struct stacked_hit *hit, u32 context)
+					 const struct stacked_hit *hit)
 {
 	u32 cpu = hit->cpu, level;
 	struct stack_cpu *of_cpu = bpf_map_lookup_elem(&stack_cpus, &cpu);
@@ -91,10 +90,11 @@ static __always_inline int record_sample(struct perf_context *ctx, const struct 
 	level = use_buffers(of_cpu);
 	if (level >= STACK_LEVELS)
 		return emit_at(hit->ts, (struct record *)&r->h, EVENT_cpu_sample, sizeof(*r),
-			       sizeof(*r) + context, hit->sessions);
+			       sizeof(*r) + hit->context, hit->sessions);
 	buffers = buffers_of(of_cpu, level);
 	__builtin_memcpy(buffers->of[BUFFER_EVENT].bytes, r, sizeof(*r));
-	store_sample(ctx, buffers, hit, context);
+	buffers->hit = *hit;
+	store_sample(ctx, buffers);
 	release_buffers(of_cpu, level);
 	return 0;
 }
@@ -107,17 +107,17 @@ int stacked_cpu_sample(struct perf_context *ctx)
 	struct stacked_hit hit = { .ts = bpf_ktime_get_boot_ns(), .cpu = this_cpu(current) };
 	bool in_user = (cs & USER_MODE) == USER_MODE;
 	struct rec_cpu_sample r = {};
-	u32 context = interrupted(context_now());
 
+	hit.context = interrupted(context_now());
 	r.periods = count_periods(ctx, hit.cpu, hit.ts);
 	hit.sessions = sessions_of_hit(STACK_PLACES + EVENT_cpu_sample);
 	if (!hit.sessions)
 		return 0;
 	hit.slots = control.flight_slots;
 	current = current_task();
-	r.mode = mode_of(current, in_user, context);
+	r.mode = mode_of(current, in_user, hit.context);
 	*(in_user ? &r.user_ip : &r.ip) = ip;
-	return record_sample(ctx, &r, &hit, context);
+	return record_sample(ctx, &r, &hit);
 }
 
 #endif

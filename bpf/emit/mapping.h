@@ -51,59 +51,60 @@ __noinline int find_mappings(struct mapping_scratch *scratch, const union stack_
 }
 
 /* Stores the file of a mapping where it is lacking; its number. */
-static __always_inline u64 store_file(struct stack_buffers *buffers, u64 file, const struct stacked_hit *hit,
-				      u32 context)
+static __always_inline u64 store_file(struct stack_buffers *buffers, u64 file, u32 sessions)
 {
+	const struct stacked_hit *hit = &buffers->hit;
+
 	union stack_buffer *buffer = &buffers->of[BUFFER_MAPPING];
 	struct rec_file *r = &buffer->file;
 	u64 number;
-	u32 sessions, size;
+	u32 size;
 
 	read_file(r, (struct file *)file);
 	number = mix(mix(mix(RECORD_FILE, r->device), r->inode), r->changed) | 1ull << 63;
-	sessions = lacking_sessions(number, hit->sessions, hit->cpu, hit->slots, MAPPING_FRESH);
+	sessions = lacking_sessions(number, sessions, hit->cpu, hit->slots, MAPPING_FRESH);
 	if (!sessions)
 		return number;
 	r->number = number;
 	size = write_path(&buffers->mappings, buffer, file);
-	store_buffer(buffer, hit, RECORD_FILE, size + context, sessions);
+	store_buffer(buffer, hit, RECORD_FILE, size + hit->context, sessions);
 	return number;
 }
 
-/* Stores a mapping, and its file, where they are lacking. */
-static __noinline int store_mapping(struct stack_buffers *buffers, u32 index, const struct stacked_hit *hit,
-				    u32 context)
+/* Stores a mapping, and its file, for these sessions where they are lacking. */
+static __noinline int store_mapping(struct stack_buffers *buffers, u32 index, u32 sessions)
 {
+	const struct stacked_hit *hit = &buffers->hit;
+
 	struct rec_mapping *r = &buffers->mappings.mappings[index & (MAPPINGS_MAX - 1)];
 	union stack_buffer *buffer = &buffers->of[BUFFER_MAPPING];
-	u32 sessions;
 
 	r->layout = buffers->of[BUFFER_USER].stack.layout;
 	if (r->file > MAPPING_VDSO)
-		r->file = store_file(buffers, r->file, hit, context);
-	sessions = lacking_sessions(mapping_key(r), hit->sessions, hit->cpu, hit->slots, MAPPING_FRESH);
+		r->file = store_file(buffers, r->file, sessions);
+	sessions = lacking_sessions(mapping_key(r), sessions, hit->cpu, hit->slots, MAPPING_FRESH);
 	if (!sessions)
 		return done();
 	__builtin_memcpy(&buffer->mapping, r, sizeof(*r));
-	return store_buffer(buffer, hit, RECORD_MAPPING, sizeof(*r) + context, sessions);
+	return store_buffer(buffer, hit, RECORD_MAPPING, sizeof(*r) + hit->context, sessions);
 }
 
 /* Stores the mappings of a user stack for the sessions of the hit, where they are lacking. */
-static __always_inline void store_mappings(struct stack_buffers *buffers, const struct stacked_hit *hit,
-					   u64 number, u32 context)
+static __always_inline void store_mappings(struct stack_buffers *buffers, u64 number)
 {
 	struct mapping_scratch *scratch = &buffers->mappings;
-	struct stacked_hit lacking = *hit;
+	const struct stacked_hit *hit = &buffers->hit;
+	u32 sessions;
 
 	if (!number)
 		return;
-	lacking.sessions = lacking_sessions(stack_in_process(number, current_task()), hit->sessions, hit->cpu,
-					    hit->slots, MAPPING_FRESH);
-	if (!lacking.sessions)
+	sessions = lacking_sessions(stack_in_process(number, current_task()), hit->sessions, hit->cpu,
+				    hit->slots, MAPPING_FRESH);
+	if (!sessions)
 		return;
 	find_mappings(scratch, &buffers->of[BUFFER_USER]);
 	for (u32 i = 0; i < MAPPINGS_MAX && i < scratch->count; i++)
-		store_mapping(buffers, i, &lacking, context);
+		store_mapping(buffers, i, sessions);
 }
 
 #endif

@@ -30,9 +30,21 @@ enum {
 };
 _Static_assert(BUFFER_MAPPING < STACK_BUFFERS, "there is one for each");
 
+/* Where and when a hit happened, and its flight ring: all of its records are in the same bank. */
+struct stacked_hit {
+	u64 ts;
+	u32 cpu;
+	u32 slots;
+	u32 sessions;
+	u32 context;
+};
+
+/* The hit is here and not on the stack, because the verifier does not follow what is in a map: otherwise it
+ * takes the way through all that comes after it for each value that it knows. */
 struct stack_buffers {
 	union stack_buffer of[STACK_BUFFERS];
 	struct mapping_scratch mappings;
+	struct stacked_hit hit;
 };
 _Static_assert(sizeof(struct stack_buffers) == STACK_LEVEL_BYTES, "a level of struct stack_cpu has its memory");
 
@@ -312,14 +324,6 @@ __noinline u32 lacking_sessions(u64 number, u32 sessions, u32 cpu, u32 slots, u3
 
 /* ---- records ---- */
 
-/* Where and when a hit happened, and its flight ring: all of its records are in the same bank. */
-struct stacked_hit {
-	u64 ts;
-	u32 cpu;
-	u32 slots;
-	u32 sessions;
-};
-
 /* Stores the record in a buffer for these sessions. `id`: of the header; `of_header`: see size_and_context().
  */
 static __noinline int store_buffer(union stack_buffer *buffer, const struct stacked_hit *hit, u64 id,
@@ -345,8 +349,7 @@ static __noinline int store_buffer(union stack_buffer *buffer, const struct stac
 }
 
 /* Stores a stack where it is lacking. */
-static __always_inline void store_stack(union stack_buffer *buffer, const struct stacked_hit *hit, u64 number,
-					u32 context)
+static __always_inline void store_stack(union stack_buffer *buffer, const struct stacked_hit *hit, u64 number)
 {
 	u32 sessions, size;
 
@@ -357,7 +360,7 @@ static __always_inline void store_stack(union stack_buffer *buffer, const struct
 		return;
 	buffer->stack.number = number;
 	size = sizeof(struct rec_stack) + buffer->stack.length * sizeof(u64);
-	store_buffer(buffer, hit, RECORD_STACK, size + context, sessions);
+	store_buffer(buffer, hit, RECORD_STACK, size + hit->context, sessions);
 }
 
 #include "mapping.h"
@@ -369,11 +372,12 @@ struct stack_choice {
 	u32 skip; /* the first frames of the kernel */
 };
 
-/* Takes the stacks of a hit, and stores those that its sessions lack. `ctx`: of the program. */
+/* Takes the stacks of the hit in the buffers, and stores those that its sessions lack. `ctx`: of the program.
+ */
 static __always_inline struct stack_numbers take_stacks(void *ctx, struct stack_buffers *buffers,
-							const struct stacked_hit *hit, u32 context,
 							struct stack_choice choice)
 {
+	const struct stacked_hit *hit = &buffers->hit;
 	struct stack_numbers numbers = {};
 
 	if (choice.kernel > STACK_DEPTH_MAX)
@@ -382,13 +386,13 @@ static __always_inline struct stack_numbers take_stacks(void *ctx, struct stack_
 	if (choice.kernel) {
 		numbers.kernel =
 			take_kernel_stack(&buffers->of[BUFFER_KERNEL], ctx, choice.kernel, choice.skip);
-		store_stack(&buffers->of[BUFFER_KERNEL], hit, numbers.kernel, context);
+		store_stack(&buffers->of[BUFFER_KERNEL], hit, numbers.kernel);
 	}
 	barrier_var(choice.user);
 	if (choice.user && choice.user <= STACK_DEPTH_MAX) {
 		numbers.user = take_user_stack(&buffers->of[BUFFER_USER], current_task(), choice.user);
-		store_mappings(buffers, hit, numbers.user, context);
-		store_stack(&buffers->of[BUFFER_USER], hit, numbers.user, context);
+		store_mappings(buffers, numbers.user);
+		store_stack(&buffers->of[BUFFER_USER], hit, numbers.user);
 	}
 	return numbers;
 }
@@ -425,10 +429,12 @@ static __always_inline void release_buffers(struct stack_cpu *cpu, u32 level)
 	__sync_fetch_and_and(&cpu->used, ~(1ull << level));
 }
 
-/* Stores the event in the first buffer for these sessions, with these stacks at its end. */
-static __always_inline int store_stacked(struct stack_buffers *buffers, const struct stacked_hit *hit, u32 id,
-					 u32 size, u32 context, struct stack_numbers numbers)
+/* Stores the event in the first buffer for the sessions of the hit, with these stacks at its end. */
+static __always_inline int store_stacked(struct stack_buffers *buffers, u32 id, u32 size,
+					 struct stack_numbers numbers)
 {
+	const struct stacked_hit *hit = &buffers->hit;
+
 	if (size > RECORD_MAX - sizeof(numbers))
 		return done();
 	if (numbers.kernel || numbers.user) {
@@ -436,29 +442,32 @@ static __always_inline int store_stacked(struct stack_buffers *buffers, const st
 		size += sizeof(numbers);
 		id |= RECORD_HAS_STACKS;
 	}
-	return store_buffer(&buffers->of[BUFFER_EVENT], hit, id, size + context, hit->sessions);
+	return store_buffer(&buffers->of[BUFFER_EVENT], hit, id, size + hit->context, hit->sessions);
 }
 
 /* Records the event in the buffers for these sessions. `id_and_size`: of the record without stacks. */
 static __noinline int emit_stacked(u64 *ctx, struct stack_cpu *cpu, struct stack_buffers *buffers,
 				   u32 id_and_size, u32 sessions)
 {
-	u32 id = id_and_size & (EVENT_ID_MAX - 1), size = id_and_size >> 16, context;
-	struct stacked_hit hit = { .cpu = this_cpu(current_task()), .sessions = sessions };
+	u32 id = id_and_size & (EVENT_ID_MAX - 1), size = id_and_size >> 16;
+	struct stacked_hit *hit = &buffers->hit;
 	struct stack_choice choice = { .skip = STACK_OWN_FRAMES };
 	struct stack_numbers numbers = {};
 
-	hit.ts = bpf_ktime_get_boot_ns();
-	hit.slots = control.flight_slots;
-	context = context_now();
+	hit->ts = bpf_ktime_get_boot_ns();
+	hit->cpu = this_cpu(current_task());
+	hit->slots = control.flight_slots;
+	hit->sessions = sessions;
+	hit->context = context_now();
+	barrier(); /* read from there again */
 	if (control.stacks.kernel && may_unwind())
 		choice.kernel = control.stacks.kernel_depth;
 	/* In an interrupt, the process has nothing to do with the hit. */
-	if (control.stacks.user && context <= CONTEXT_TASK)
+	if (control.stacks.user && hit->context <= CONTEXT_TASK)
 		choice.user = control.stacks.depth;
 	if (has_stacks(cpu, id))
-		numbers = take_stacks(ctx, buffers, &hit, context, choice);
-	return store_stacked(buffers, &hit, id, size, context, numbers);
+		numbers = take_stacks(ctx, buffers, choice);
+	return store_stacked(buffers, id, size, numbers);
 }
 
 /* ---- events ---- */

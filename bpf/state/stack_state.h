@@ -62,8 +62,10 @@ enum {
 enum {
 	STACK_LEVELS = 4,  /* programs of a CPU that have buffers at the same time, mostly one in another */
 	STACK_BUFFERS = 4, /* for an event, its kernel and its user stack, and a mapping or file of that */
-	STACK_SCRATCH_BYTES = 1592,                                           /* struct mapping_scratch */
-	STACK_LEVEL_BYTES = STACK_BUFFERS * RECORD_MAX + STACK_SCRATCH_BYTES, /* struct stack_buffers */
+	STACK_SCRATCH_BYTES = 1592, /* struct mapping_scratch */
+	STACK_HIT_BYTES = 24,       /* struct stacked_hit */
+	STACK_LEVEL_BYTES =         /* struct stack_buffers */
+	STACK_BUFFERS * RECORD_MAX + STACK_SCRATCH_BYTES + STACK_HIT_BYTES,
 };
 
 struct stack_cpu {
